@@ -1,0 +1,54 @@
+# Two commands matter: `make demo` and `make test`. Each does its own set-up.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-slow lint format bench clean
+
+help: ## show this help
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv with pinned packages (does nothing when it is up to date)
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] < (3, 11))' \
+	  || { echo "Reprieve needs Python 3.11 or newer; say which: make setup PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+	  || { echo "python -m venv failed; on Debian: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+demo: $(READY) ## the main job: a notice, a commit, exit 75, an exact resume (under 90 s)
+	$(BIN)/python examples/demo.py
+
+test: $(READY) ## every test but the slow ones
+	$(BIN)/python -m pytest -m "not slow"
+
+test-fast: $(READY) ## the quick part: no processes, no ranks
+	$(BIN)/python -m pytest -m "not slow and not ranks and not e2e"
+
+test-slow: $(READY) ## many random runs, soak
+	$(BIN)/python -m pytest -m slow --timeout 3600
+
+lint: $(READY) ## ruff, mypy, import contracts, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+format: $(READY) ## let ruff put the code in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## measure; each bench ends with one JSON object and fails when its target is missed
+	@set -e; for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+
+clean: ## remove what set-up and runs have made
+	rm -rf $(VENV) demo-out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
