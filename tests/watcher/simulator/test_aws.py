@@ -1,0 +1,227 @@
+"""Every route, header and status code against the contract of EC2's metadata service."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from watcher.simulator.scenario import (
+    MAX_TOKEN_TTL_S,
+    NoticeIssued,
+    Scenario,
+    SpotAction,
+)
+
+if TYPE_CHECKING:
+    from tests.watcher.simulator.conftest import Simulator, TurnedClock
+
+TTL = "x-aws-ec2-metadata-token-ttl-seconds"
+ACTION = "meta-data/spot/instance-action"
+TERMINATION = "meta-data/spot/termination-time"
+REBALANCE = "meta-data/events/recommendations/rebalance"
+
+
+@pytest.mark.parametrize("ttl_s", ["1", "60", "21600"])
+async def test_token_is_minted_when_ttl_is_in_range(simulator: Simulator, ttl_s: str) -> None:
+    """The body is the token, opaque text, and the TTL comes back."""
+    answer = await simulator.mint(ttl_s)
+    assert (answer.status, answer.content_type, answer.headers[TTL]) == (200, "text/plain", ttl_s)
+    assert answer.body.strip() == answer.body != ""
+
+
+@pytest.mark.parametrize("ttl_s", ["0", "21601", "x", "-1", "", "6.0", "+5", "9" * 4500, "٣"])
+async def test_token_is_refused_when_ttl_is_wrong(simulator: Simulator, ttl_s: str) -> None:
+    """Anything but a whole number from 1 to 21600 is a bad request."""
+    assert (await simulator.mint(ttl_s)).status == 400
+
+
+async def test_token_is_refused_when_ttl_header_is_missing(simulator: Simulator) -> None:
+    """The header is mandatory."""
+    assert (await simulator.ask("PUT", "/latest/api/token")).status == 400
+
+
+async def test_token_is_refused_when_path_is_versioned(simulator: Simulator) -> None:
+    """Only `latest` mints; a dated version is forbidden."""
+    answer = await simulator.ask("PUT", "/2021-03-23/api/token", {TTL: "60"})
+    assert answer.status == 403
+
+
+async def test_token_is_refused_when_forwarded(simulator: Simulator) -> None:
+    """A request that came through a proxy is forbidden."""
+    headers = {TTL: "60", "X-Forwarded-For": "203.0.113.9"}
+    assert (await simulator.ask("PUT", "/latest/api/token", headers)).status == 403
+
+
+async def test_token_path_answers_no_other_method(simulator: Simulator) -> None:
+    """POST is not allowed, and GET is an ordinary path that needs a token."""
+    assert (await simulator.ask("POST", "/latest/api/token", {TTL: "60"})).status == 405
+    assert (await simulator.ask("GET", "/latest/api/token")).status == 401
+
+
+@pytest.mark.parametrize("path", ["meta-data/instance-id", ACTION, "meta-data/", "nowhere"])
+async def test_get_is_unauthorized_when_token_is_not_good(
+    simulator: Simulator, clock: TurnedClock, path: str
+) -> None:
+    """No token, an unknown one and an expired one are all 401, whatever the path."""
+    short = (await simulator.mint("1")).body
+    clock.turn(1)
+    for headers in ({}, {"X-aws-ec2-metadata-token": "AQA"}, {"X-aws-ec2-metadata-token": short}):
+        answer = await simulator.ask("GET", "/latest/" + path, headers)
+        assert answer.status == 401
+        assert TTL not in answer.headers
+
+
+async def test_answers_echo_the_ttl_that_is_left(simulator: Simulator, clock: TurnedClock) -> None:
+    """Every authorized answer says how many seconds the token still has, a 404 too."""
+    clock.turn(2.5)
+    found, missing = await simulator.get("meta-data/instance-id"), await simulator.get(ACTION)
+    assert (found.status, missing.status) == (200, 404)
+    assert found.headers[TTL] == missing.headers[TTL] == str(MAX_TOKEN_TTL_S - 3)
+
+
+@pytest.mark.parametrize("path", [ACTION, TERMINATION, REBALANCE])
+async def test_notices_are_404_when_nothing_was_announced(simulator: Simulator, path: str) -> None:
+    """Absent is a 404 with a page for a body, never an empty 200."""
+    answer = await simulator.get(path)
+    assert answer.status == 404
+    assert "404" in answer.body
+
+
+async def test_instance_action_is_json_in_plain_text_when_marked(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """Exactly two keys, UTC in whole seconds, text/plain without a charset."""
+    clock.turn(10)
+    answer = await simulator.get(ACTION)
+    assert (answer.status, answer.content_type) == (200, "text/plain")
+    assert answer.body == '{"action":"terminate","time":"2026-11-30T11:02:10Z"}'
+
+
+async def test_instance_action_stays_the_same_when_polled(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """The time is an instant, not a distance from now."""
+    clock.turn(10)
+    first = await simulator.get(ACTION)
+    clock.turn(33)
+    assert (await simulator.get(ACTION)).body == first.body
+
+
+async def test_termination_time_is_bare_text_when_terminating(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """The older item holds the same time, without JSON."""
+    clock.turn(10)
+    answer = await simulator.get(TERMINATION)
+    assert (answer.status, answer.body) == (200, "2026-11-30T11:02:10Z")
+
+
+@pytest.mark.parametrize("action", [SpotAction.STOP, SpotAction.HIBERNATE])
+async def test_termination_time_is_404_when_not_terminating(
+    simulator: Simulator, action: SpotAction
+) -> None:
+    """It exists for terminate only."""
+    await simulator.control("POST", "notice", {"action": action})
+    assert json.loads((await simulator.get(ACTION)).body)["action"] == action
+    assert (await simulator.get(TERMINATION)).status == 404
+
+
+async def test_rebalance_time_is_fixed_in_the_past_when_recommended(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """noticeTime is when the signal was emitted and does not move."""
+    clock.turn(5)
+    first = await simulator.get(REBALANCE)
+    clock.turn(3)
+    again = await simulator.get(REBALANCE)
+    assert (first.status, first.content_type) == (200, "text/plain")
+    assert first.body == again.body == '{"noticeTime":"2026-11-30T11:00:05Z"}'
+
+
+async def test_instance_action_is_404_again_when_withdrawn(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """A withdrawal takes both items away."""
+    clock.turn(60)
+    assert (await simulator.get(ACTION)).status == 404
+    assert (await simulator.get(TERMINATION)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("meta-data/instance-id", "i-0123456789abcdef0"),
+        ("meta-data/instance-life-cycle", "spot"),
+        ("meta-data/instance-action", "none"),
+        ("meta-data/events/maintenance/scheduled", "[]"),
+        ("meta-data/events/maintenance/history", "[]"),
+        ("meta-data/placement/availability-zone", "us-east-1a"),
+        ("meta-data/placement/region", "us-east-1"),
+    ],
+)
+async def test_item_has_its_plain_body_when_nothing_happens(
+    simulator: Simulator, path: str, body: str
+) -> None:
+    """The items that are always there; no scheduled event is an empty list, not a 404."""
+    answer = await simulator.get(path)
+    assert (answer.status, answer.content_type, answer.body) == (200, "text/plain", body)
+
+
+async def test_identity_document_names_the_instance(simulator: Simulator) -> None:
+    """JSON as plain text, with the same id as the item."""
+    answer = await simulator.get("dynamic/instance-identity/document")
+    document = json.loads(answer.body)
+    assert answer.content_type == "text/plain"
+    assert document["instanceId"] == (await simulator.get("meta-data/instance-id")).body
+    assert {"accountId", "region", "availabilityZone", "instanceType"} <= document.keys()
+
+
+async def test_directory_lists_its_children_one_a_line(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """Sub-directories end in a slash, and items appear with the notice."""
+    assert (await simulator.get("meta-data/spot/")).status == 404
+    clock.turn(10)
+    assert (await simulator.get("meta-data/spot/")).body == "instance-action\ntermination-time"
+    assert (await simulator.get("meta-data/events/")).body == "maintenance/\nrecommendations/"
+    assert (await simulator.get("")).body == "dynamic/\nmeta-data/"
+    children = (await simulator.get("meta-data/")).body.split("\n")
+    assert {"instance-id", "spot/", "placement/"} <= set(children)
+
+
+@pytest.mark.parametrize("path", ["meta-data", "meta-data/instance-id/", "meta-data/nowhere/x"])
+async def test_unknown_path_is_404(simulator: Simulator, path: str) -> None:
+    """A directory without its slash, an item with one, and a stranger don't exist."""
+    assert (await simulator.get(path)).status == 404
+
+
+async def test_head_is_allowed_and_other_methods_are_not(simulator: Simulator) -> None:
+    """GET and HEAD read; nothing writes."""
+    headers = {"X-aws-ec2-metadata-token": simulator.token}
+    path = "/latest/meta-data/instance-id"
+    head = await simulator.ask("HEAD", path, headers)
+    assert (head.status, head.body) == (200, "")
+    assert [(await simulator.ask(verb, path, headers)).status for verb in ("PUT", "DELETE")] == [
+        405,
+        405,
+    ]
+
+
+class TestOfAnotherInstance:
+    """The scenario's own id and cap, not constants."""
+
+    @pytest.fixture
+    def scenario(self) -> Scenario:
+        issued = NoticeIssued(at_s=0, action=SpotAction.STOP, window_s=30)
+        return Scenario(changes=(issued,), instance_id="i-0feed", token_ttl_cap_s=7)
+
+    async def test_scenario_decides_what_is_answered(self, simulator: Simulator) -> None:
+        """Id, cap and a notice that is there from the first request on."""
+        assert (await simulator.get("meta-data/instance-id")).body == "i-0feed"
+        assert (await simulator.mint("60")).headers[TTL] == "7"
+        assert json.loads((await simulator.get(ACTION)).body) == {
+            "action": "stop",
+            "time": "2026-11-30T11:00:30Z",
+        }

@@ -1,0 +1,143 @@
+"""The flags, and the process that they start."""
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Sequence
+
+import aiohttp
+import pytest
+
+from watcher.simulator import command
+from watcher.simulator.scenario import (
+    NoticeIssued,
+    NoticeWithdrawn,
+    RebalanceRecommended,
+    Scenario,
+    SpotAction,
+)
+
+PROGRAM = """
+import argparse, sys
+from watcher.simulator import command
+parser = argparse.ArgumentParser()
+command.add_arguments(parser)
+sys.exit(command.run(parser.parse_args()))
+"""
+
+
+def parsed(*flags: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="reprieve-watcher simulate aws")
+    command.add_arguments(parser)
+    return parser.parse_args(flags)
+
+
+def test_flags_make_a_scenario_when_all_are_given() -> None:
+    """Each flag ends up where it belongs."""
+    flags = (
+        "--notice-after=10 --window=30 --action=stop --rebalance-after=5 --withdraw-after=20 "
+        "--instance-id=i-0feed --token-ttl-cap=60"
+    )
+    assert command.scenario_of(parsed(*flags.split())) == Scenario(
+        changes=(
+            NoticeIssued(at_s=10, action=SpotAction.STOP, window_s=30),
+            RebalanceRecommended(at_s=5),
+            NoticeWithdrawn(at_s=20),
+        ),
+        instance_id="i-0feed",
+        token_ttl_cap_s=60,
+    )
+
+
+def test_flags_make_an_uneventful_scenario_when_none_is_given() -> None:
+    """Never a notice unless asked for."""
+    assert command.scenario_of(parsed()) == Scenario()
+
+
+@pytest.mark.parametrize(
+    ("flags", "window_s"),
+    [([], 120), (["--action=stop"], 120), (["--action=hibernate"], 0), (["--window=7"], 7)],
+)
+def test_window_is_the_clouds_when_not_given(flags: Sequence[str], window_s: float) -> None:
+    """Two minutes, or nothing when hibernating."""
+    [issued] = command.scenario_of(parsed("--notice-after=1", *flags)).changes
+    assert isinstance(issued, NoticeIssued)
+    assert issued.window_s == window_s
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ("--notice-after=-1", "notice's moment"),
+        ("--notice-after=1 --window=-1", "notice's window"),
+        ("--notice-after=nan", "notice's moment"),
+        ("--rebalance-after=-1", "rebalance"),
+        ("--withdraw-after=5", "none to withdraw"),
+        ("--notice-after=10 --withdraw-after=5", "none to withdraw"),
+        ("--window=30", "--notice-after"),
+        ("--action=stop", "--notice-after"),
+        ("--token-ttl-cap=0", "tokens live"),
+        ("--instance-id=", "instance id"),
+        ("--port=65536", "--port"),
+        ("--port=-1", "--port"),
+        ("--host=203.0.113.1 --port=0", "203.0.113.1"),
+    ],
+)
+def test_run_refuses_in_one_line_when_the_flags_are_nonsense(
+    flags: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit status 78, the reason on stderr, nothing on stdout."""
+    assert command.run(parsed(*flags.split())) == 78
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert reason in printed.err
+
+
+def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader of --help can start the watcher against the simulator."""
+    with pytest.raises(SystemExit) as ended:
+        parsed("--help")
+    assert ended.value.code == 0
+    assert "reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_process_serves_and_ends_with_0_when_told_to(number: signal.Signals) -> None:
+    """It prints its URL at once, plays its flags, and ends cleanly on either signal."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PROGRAM),
+        *("--port=0", "--notice-after=0", "--window=60", "--quiet"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout
+    try:
+        async with asyncio.timeout(30):
+            line = (await process.stdout.readline()).decode()
+            assert line.startswith("simulator listening on http://127.0.0.1:")
+            assert (await notice_at(line.split()[-1]))["action"] == "terminate"
+            process.send_signal(number)
+            out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+async def notice_at(url: str) -> dict[str, str]:
+    """Go through the token call to the notice, as a client of the cloud does."""
+    ttl = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
+    async with aiohttp.ClientSession() as session:
+        async with session.put(url + "/latest/api/token", headers=ttl) as response:
+            token = {"X-aws-ec2-metadata-token": await response.text()}
+        path = url + "/latest/meta-data/spot/instance-action"
+        async with session.get(path, headers=token) as response:
+            notice: dict[str, str] = json.loads(await response.text())
+            return notice

@@ -1,0 +1,105 @@
+"""The control path does what it says at once, and says why when it doesn't."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from watcher.simulator.scenario import Scenario
+
+if TYPE_CHECKING:
+    from tests.watcher.simulator.conftest import Simulator, TurnedClock
+
+ACTION = "meta-data/spot/instance-action"
+
+
+@pytest.fixture
+def scenario() -> Scenario:
+    """Nothing happens by itself."""
+    return Scenario()
+
+
+async def test_notice_is_in_force_at_once_when_posted(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """Action and window are those of the message, and the answer is what the cloud would say."""
+    clock.turn(3)
+    answer = await simulator.control("POST", "notice", {"window_s": 30, "action": "stop"})
+    assert answer["notice"] == {"action": "stop", "time": "2026-11-30T11:00:33Z"}
+    assert json.loads((await simulator.get(ACTION)).body) == answer["notice"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "time"),
+    [
+        (None, "2026-11-30T11:02:00Z"),
+        ({}, "2026-11-30T11:02:00Z"),
+        ({"action": "hibernate"}, "2026-11-30T11:00:00Z"),
+    ],
+)
+async def test_notice_has_the_clouds_window_when_none_is_given(
+    simulator: Simulator, fields: object, time: str
+) -> None:
+    """Two minutes, nothing for hibernation; no body at all is fine."""
+    answer = await simulator.control("POST", "notice", fields)
+    assert isinstance(answer["notice"], dict)
+    assert answer["notice"]["time"] == time
+
+
+async def test_notice_replaces_the_earlier_one_when_posted_again(
+    simulator: Simulator, clock: TurnedClock
+) -> None:
+    """The instance has one mark, the last."""
+    await simulator.control("POST", "notice", {"window_s": 120})
+    clock.turn(1)
+    await simulator.control("POST", "notice", {"window_s": 30, "action": "stop"})
+    body = (await simulator.get(ACTION)).body
+    assert body == '{"action":"stop","time":"2026-11-30T11:00:31Z"}'
+
+
+async def test_withdrawal_clears_the_notice_and_keeps_the_rebalance(simulator: Simulator) -> None:
+    """200 becomes 404 on one item alone."""
+    await simulator.control("POST", "notice")
+    rebalance = await simulator.control("POST", "rebalance")
+    answer = await simulator.control("POST", "withdraw")
+    assert answer == {
+        "notice": None,
+        "rebalance_notice_time": rebalance["rebalance_notice_time"],
+    }
+    assert (await simulator.get(ACTION)).status == 404
+    assert (await simulator.get("meta-data/events/recommendations/rebalance")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("notice", b"{", "not JSON"),
+        ("notice", b"\xff", "not JSON"),
+        ("notice", b"[" * 4000, "not JSON"),
+        ("notice", b"[]", "JSON object"),
+        ("notice", b'{"window": 5}', "unknown field 'window'; known: action, window_s"),
+        ("notice", b'{"window_s": -5}', "window_s must be 0 to"),
+        ("notice", b'{"window_s": NaN}', "window_s must be 0 to"),
+        ("notice", b'{"action": "explode"}', "the action must be one of"),
+        ("rebalance", b'{"after": 5}', "unknown field 'after'; known: none"),
+        ("withdraw", b"", "none to withdraw"),
+        ("fault", b'{"kind": "status", "code": 503}', "unknown field 'code'"),
+        ("fault", b'{"kind": "explode"}', "kind must be one of"),
+        ("fault", b'{"kind": "expire_tokens", "count": 3}', "takes no other field"),
+    ],
+)
+async def test_control_says_why_when_it_refuses(
+    simulator: Simulator, path: str, body: bytes, reason: str
+) -> None:
+    """400 with a reason, and nothing has changed."""
+    assert reason in await simulator.refusal(path, body)
+    assert (await simulator.get(ACTION)).status == 404
+
+
+async def test_control_refuses_a_body_that_is_too_large(simulator: Simulator) -> None:
+    """A control message is a handful of fields."""
+    body = {"action": "x" * 5000}
+    with pytest.raises(AssertionError, match="Maximum request body size"):
+        await simulator.control("POST", "notice", body)

@@ -1,0 +1,136 @@
+"""Each fault as a client sees it on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+if TYPE_CHECKING:
+    from tests.watcher.simulator.conftest import Simulator
+
+ITEM = "meta-data/instance-id"
+
+
+async def read_raw(simulator: Simulator) -> bytes:
+    """Get the item over a bare socket and return every byte up to the end of the connection."""
+    port = urlsplit(simulator.url).port
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"GET /latest/{ITEM} HTTP/1.1\r\nHost: x\r\nX-aws-ec2-metadata-token: {simulator.token}"
+    writer.write(head.encode() + b"\r\n\r\n")
+    try:
+        async with asyncio.timeout(10):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
+async def test_status_fault_answers_with_its_status(simulator: Simulator, status: int) -> None:
+    """Once, whatever the token; then the true answer is back."""
+    fault = {"kind": "status", "status": status, "count": 1}
+    await simulator.control("POST", "fault", fault)
+    assert [(await simulator.get(ITEM)).status for _ in range(2)] == [status, 200]
+
+
+async def test_status_fault_meets_the_token_call_too(simulator: Simulator) -> None:
+    """The whole service fails unless a narrower path is given."""
+    await simulator.control("POST", "fault", {"kind": "status"})
+    assert (await simulator.mint()).status == 503
+    await simulator.control("DELETE", "fault")
+    narrow = {"kind": "status", "path_prefix": "/latest/api/"}
+    await simulator.control("POST", "fault", narrow)
+    assert ((await simulator.mint()).status, (await simulator.get(ITEM)).status) == (503, 200)
+
+
+async def test_reset_fault_resets_the_connection(simulator: Simulator) -> None:
+    """The client sees a reset, not an end of file."""
+    await simulator.control("POST", "fault", {"kind": "reset", "count": 1})
+    with pytest.raises(ConnectionResetError):
+        await read_raw(simulator)
+    assert (await simulator.get(ITEM)).status == 200
+
+
+async def test_half_body_fault_promises_more_than_it_sends(simulator: Simulator) -> None:
+    """The head is the true one, the body stops half-way, the connection ends."""
+    await simulator.control("POST", "fault", {"kind": "half_body", "count": 1})
+    head, _, body = (await read_raw(simulator)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert b"Content-Length: 19" in head
+    assert body == b"i-0123456"
+
+
+async def test_half_body_fault_is_an_error_for_an_http_client(simulator: Simulator) -> None:
+    """A client that reads to the end must notice that the end is missing."""
+    await simulator.control("POST", "fault", {"kind": "half_body", "count": 1})
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await simulator.get(ITEM)
+
+
+async def test_hang_fault_never_answers_and_ends_with_its_client(simulator: Simulator) -> None:
+    """Nothing comes until the client gives up; the log keeps it as never answered."""
+    await simulator.control("POST", "fault", {"kind": "hang", "count": 1})
+    hanging = asyncio.create_task(simulator.get(ITEM))
+    await simulator.fault_met()
+    assert (await simulator.get(ITEM)).status == 200
+    assert not hanging.done()
+    hanging.cancel()
+    assert (await simulator.fault_met())["status"] is None
+
+
+async def test_garbage_fault_is_neither_text_nor_json(simulator: Simulator) -> None:
+    """200 and text/plain, like a good answer, around bytes that mean nothing."""
+    await simulator.control("POST", "fault", {"kind": "garbage", "count": 1})
+    answer = await simulator.get(ITEM)
+    assert (answer.status, answer.content_type) == (200, "text/plain")
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(answer.body)
+    assert "\ufffd" in answer.body
+
+
+async def test_html_fault_is_a_page_with_status_200(simulator: Simulator) -> None:
+    """What a captive portal does."""
+    await simulator.control("POST", "fault", {"kind": "html", "count": 1})
+    answer = await simulator.get(ITEM)
+    assert (answer.status, answer.body[:6]) == (200, "<html>")
+    assert answer.content_type.startswith("text/html")
+
+
+async def test_redirect_fault_leads_to_another_name_and_a_404(simulator: Simulator) -> None:
+    """A client that follows it finds what looks like "no notice"."""
+    await simulator.control("POST", "fault", {"kind": "redirect", "count": 1})
+    answer = await simulator.get(ITEM)
+    target = urlsplit(answer.headers["location"])
+    assert answer.status == 302
+    assert (target.hostname, target.port) == ("localhost", urlsplit(simulator.url).port)
+    followed = {"X-aws-ec2-metadata-token": simulator.token}
+    assert (await simulator.ask("GET", target.path, followed)).status == 404
+
+
+async def test_slow_fault_gives_the_true_answer_late(simulator: Simulator) -> None:
+    """Others are served meanwhile."""
+    slow = {"kind": "slow", "delay_s": 1.5, "path_prefix": "/latest/meta-data/instance-id"}
+    await simulator.control("POST", "fault", slow)
+    order: list[str] = []
+
+    async def ask(path: str) -> None:
+        assert (await simulator.get(path)).status == 200
+        order.append(path)
+
+    late = asyncio.create_task(ask(ITEM))
+    await simulator.fault_met()
+    await ask("meta-data/placement/region")
+    await late
+    assert order == ["meta-data/placement/region", ITEM]
+
+
+async def test_expire_tokens_makes_every_old_token_unknown(simulator: Simulator) -> None:
+    """At once and once: a newly minted token is good."""
+    await simulator.control("POST", "fault", {"kind": "expire_tokens"})
+    assert (await simulator.get(ITEM)).status == 401
+    simulator.token = (await simulator.mint()).body
+    assert (await simulator.get(ITEM)).status == 200

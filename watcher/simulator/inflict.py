@@ -1,0 +1,81 @@
+"""How a fault happens to a request: as real as a socket can be."""
+
+import asyncio
+import socket
+import struct
+from http import HTTPStatus
+from typing import NoReturn
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from watcher.simulator.aws import error_page
+from watcher.simulator.faults import Fault, FaultKind
+
+NOT_THE_CLOUDS = b"\x93\x00\xfe{]\r\n\xff"
+"""Bytes that are neither UTF-8 nor JSON nor HTML."""
+
+SIGN_IN_PAGE = "<html><body>Sign in to use this network.</body></html>"
+"""What a captive portal or a proxy puts in the place of the answer."""
+
+
+async def inflict(fault: Fault, request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let ``fault`` happen to ``request``, whose true answer ``handler`` gives.
+
+    Returns only if there is something to answer. Otherwise it waits to be cancelled, which the
+    server does when the connection is gone.
+    """
+    await asyncio.sleep(fault.delay_s)
+    match fault.kind:
+        case FaultKind.SLOW:
+            return await handler(request)
+        case FaultKind.HALF_BODY:
+            return await _half_body(request, await handler(request))
+        case FaultKind.RESET:
+            return await _reset(request)
+        case FaultKind.HANG:
+            return await _until_connection_is_gone()
+        case _:
+            return _wrong_answer(fault, request)
+
+
+def _wrong_answer(fault: Fault, request: web.Request) -> web.Response:
+    match fault.kind:
+        case FaultKind.GARBAGE:
+            return web.Response(body=NOT_THE_CLOUDS, content_type="text/plain")
+        case FaultKind.HTML:
+            return web.Response(text=SIGN_IN_PAGE, content_type="text/html")
+        case FaultKind.REDIRECT:
+            # The name is not the one asked for, yet leads back here: a client that follows it
+            # meets a 404, takes it for "no notice", and the request log shows what it did.
+            headers = {"Location": f"http://localhost:{request.url.port}/portal"}
+            return web.Response(status=HTTPStatus.FOUND, headers=headers)
+        case _:
+            return error_page(fault.status)
+
+
+async def _until_connection_is_gone() -> NoReturn:
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+async def _reset(request: web.Request) -> NoReturn:
+    if request.transport is not None:
+        # Lingering for 0 s turns the close into an RST: the client sees a reset, not an end.
+        linger = struct.pack("ii", 1, 0)
+        connection = request.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        request.transport.abort()
+    await _until_connection_is_gone()
+
+
+async def _half_body(request: web.Request, answer: web.StreamResponse) -> NoReturn:
+    body = answer.body if isinstance(answer, web.Response) else None
+    whole = body if isinstance(body, bytes) else b""
+    half = web.StreamResponse(status=answer.status, headers=answer.headers)
+    half.content_length = len(whole)
+    await half.prepare(request)
+    await half.write(whole[: len(whole) // 2])
+    if request.transport is not None:
+        request.transport.close()
+    await _until_connection_is_gone()

@@ -1,0 +1,70 @@
+"""What the simulator was asked: the last requests, so that a test can count and compare."""
+
+from collections import deque
+from dataclasses import asdict, dataclass
+from weakref import WeakKeyDictionary
+
+from aiohttp import web
+
+from watcher.simulator.aws import TOKEN_HEADER, TTL_HEADER
+from watcher.simulator.clock import ScenarioClock
+
+KEPT = 10_000
+"""Requests kept: nearly three hours of one poll a second."""
+
+HEADERS_THAT_MATTER = (TOKEN_HEADER, TTL_HEADER, "Host", "User-Agent", "Via", "X-Forwarded-For")
+"""Tokens, and the traces that a proxy on the way would leave."""
+
+
+@dataclass(kw_only=True, slots=True)
+class LoggedRequest:
+    """One request; ``status`` stays None until it is answered, for ever if it hangs.
+
+    ``connection`` numbers the TCP connections from 1 in the order of their first request.
+    """
+
+    at_s: float
+    method: str
+    path: str
+    headers: dict[str, str]
+    connection: int
+    fault: str | None
+    status: int | None = None
+
+
+class RequestLog:
+    """Remembers requests in the order in which they arrived."""
+
+    def __init__(self, clock: ScenarioClock) -> None:
+        self._clock = clock
+        self._requests: deque[LoggedRequest] = deque(maxlen=KEPT)
+        self._connections: WeakKeyDictionary[object, int] = WeakKeyDictionary()
+        self._connections_seen = 0
+
+    def open(self, request: web.Request, fault: str | None) -> LoggedRequest:
+        """Note a request that has just arrived and return its entry, to be given a status."""
+        sent = request.headers
+        entry = LoggedRequest(
+            at_s=self._clock.elapsed_s(),
+            method=request.method,
+            path=request.path,
+            headers={name: sent[name] for name in HEADERS_THAT_MATTER if name in sent},
+            connection=self._connection_number(request),
+            fault=fault,
+        )
+        self._requests.append(entry)
+        return entry
+
+    async def list_requests(self, _request: web.Request) -> web.Response:
+        """Answer with the requests as JSON, oldest first."""
+        return web.json_response({"requests": [asdict(entry) for entry in self._requests]})
+
+    def _connection_number(self, request: web.Request) -> int:
+        # Ports are used again, so the transport itself is the key: it dies with its connection.
+        number = self._connections.get(request.transport)
+        if number is None:
+            self._connections_seen += 1
+            number = self._connections_seen
+            if request.transport is not None:
+                self._connections[request.transport] = number
+        return number
