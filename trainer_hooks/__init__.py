@@ -1,0 +1,51 @@
+"""Stops all ranks of a PyTorch job at one step, commits a checkpoint, and resumes exactly.
+
+The public names are loaded when they are first used: the commit protocol, the flag file and the
+launcher's checks work without the seconds that importing torch takes.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer_hooks.agreement import StepAgreement
+    from trainer_hooks.checkpoint.latest import Checkpoint, latest_committed
+    from trainer_hooks.checkpoint.saver import Checkpointer
+    from trainer_hooks.data import ResumableSampler
+    from trainer_hooks.hooks import RunOutcome, TrainerHooks
+    from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
+    from trainer_hooks.state import TrainState
+    from trainer_hooks.stop import StopListener
+
+__all__ = [
+    "EXIT_PREEMPTED",
+    "Checkpoint",
+    "Checkpointer",
+    "ResumableSampler",
+    "RunOutcome",
+    "StepAgreement",
+    "StopListener",
+    "TrainState",
+    "TrainerHooks",
+    "latest_committed",
+]
+
+_HOMES = {
+    "EXIT_PREEMPTED": "trainer_hooks.launch.exit_codes",
+    "Checkpoint": "trainer_hooks.checkpoint.latest",
+    "Checkpointer": "trainer_hooks.checkpoint.saver",
+    "ResumableSampler": "trainer_hooks.data",
+    "RunOutcome": "trainer_hooks.hooks",
+    "StepAgreement": "trainer_hooks.agreement",
+    "StopListener": "trainer_hooks.stop",
+    "TrainState": "trainer_hooks.state",
+    "TrainerHooks": "trainer_hooks.hooks",
+    "latest_committed": "trainer_hooks.checkpoint.latest",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(_HOMES[name]), name)

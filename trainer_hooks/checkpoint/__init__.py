@@ -1,0 +1,1 @@
+"""Two-phase commit of checkpoints: it lives here and nowhere else."""

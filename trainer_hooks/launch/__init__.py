@@ -1,0 +1,1 @@
+"""The launcher: torchrun in all but the exit code."""

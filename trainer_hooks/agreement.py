@@ -1,0 +1,211 @@
+"""StepAgreement: all ranks act at the same step, without a collective per step.
+
+How a round goes, over the Store the ranks already share (``docs/agreement.md`` has the proof):
+
+1. A rank with news sets the round's ``news`` key; each rank's thread is blocked on that key.
+2. Woken, the thread closes the gate, so that its own training thread cannot pass another
+   boundary, and publishes the boundary passed last.
+3. The last rank to publish decides; one compare-and-set fixes the value; all gates open.
+4. Every rank trains up to the first boundary beyond the furthest one published, and acts there.
+
+A rank that does not answer in time makes the round an abort, by the same compare-and-set: nobody
+has stopped, so everybody trains on and a new round starts.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+
+from torch.distributed import DistError, DistStoreError
+
+from trainer_hooks.clock import boottime_s, seconds_left
+from trainer_hooks.decision import (
+    ABORTED,
+    JOINED,
+    Decision,
+    Outcome,
+    Position,
+    Published,
+    decide,
+    patience_s,
+)
+from trainer_hooks.errors import AgreementError
+from trainer_hooks.flag import StopNotice
+from trainer_hooks.world import World
+
+log = logging.getLogger(__name__)
+
+FOREVER = timedelta(days=365)
+"""A wait without polling: each time-out of a TCPStore costs two lines on stderr."""
+
+
+class StepAgreement:
+    """The gate before each step, and the thread that closes it while ranks agree.
+
+    Args:
+        world: The ranks; each opens two connections of its own to the Store.
+        pending: Returns the notice in force on this rank's node, from any thread.
+    """
+
+    def __init__(self, world: World, pending: Callable[[], StopNotice | None]) -> None:
+        self._world = world
+        self._pending = pending
+        self._gate = threading.Lock()
+        self._position = JOINED
+        self._decided: deque[Decision | AgreementError] = deque()
+        self._waiting, self._talking = world.connection(), world.connection()
+        self._round = 0
+        self._is_open = False
+        self._handled: set[tuple[str, bool]] = set()
+        self._deadline_s: float | None = None
+        self.decided_at: float | None = None
+        """When the stop was decided, as seconds of Unix time, for the timeline."""
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name="reprieve-agreement", daemon=True)
+
+    def start(self) -> None:
+        """Register this rank; rounds open once every rank has. Every rank calls it once."""
+        if self._talking.add("joined", 1) == self._world.size:
+            self._talking.set("open", "1")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering. Call it only when no rank will train again."""
+        self._closing = True
+        try:
+            self._talking.compare_set(self._key("news"), "", json.dumps(None))
+        except DistError:
+            log.debug("the Store has gone before us")
+        self._thread.join(timeout=1.0)
+
+    def reached(self, step: int, tick: int = 0) -> Decision | None:
+        """Pass the boundary before ``step``, or learn what all ranks do there instead.
+
+        Local: an uncontended lock and a look at an empty queue while no notice is in force.
+        Blocks, for at most the round's patience, while ranks agree. Every rank calls it at the
+        same boundaries in the same order, from the thread that trains.
+
+        After ``SAVE``, save, and call it again for the same boundary. ``STOP`` is final.
+
+        Raises:
+            AgreementError: The Store is lost.
+        """
+        with self._gate:
+            if not self._decided:
+                self._position = Position(step, tick)
+                return None
+            return self._act(Position(step, tick))
+
+    def notify(self) -> None:
+        """Start a round if this rank has news. Any thread may call it; it never raises."""
+        try:
+            if self._is_open and not self._closing:
+                self._announce()
+        except DistError as error:
+            log.warning("news could not be told: %s", error)
+
+    @property
+    def stop(self) -> Decision | None:
+        """The stop that all ranks have agreed on, as soon as it is decided."""
+        decided = self._decided[-1] if self._decided else None
+        return decided if isinstance(decided, Decision) and decided.outcome is Outcome.STOP else None
+
+    @property
+    def deadline_s(self) -> float | None:
+        """The instant of the agreed stop's deadline on our CLOCK_BOOTTIME, if it is known."""
+        return self._deadline_s
+
+    def _act(self, position: Position) -> Decision | None:
+        first = self._decided[0]
+        if isinstance(first, AgreementError):
+            raise first
+        if first.last is None or position <= first.last:
+            self._position = position
+            return None
+        # A stop stays: whoever asks again gets the same answer. Advice is taken once, in order;
+        # skipping it because a stop follows would part the ranks that have acted on it already.
+        return first if first.outcome is Outcome.STOP else self._decided.popleft()  # type: ignore[return-value]  # first was a Decision
+
+    def _serve(self) -> None:
+        """Answer rounds until a stop is decided or the Store is gone."""
+        try:
+            self._waiting.wait(["open"], FOREVER)
+            self._is_open = True
+            self._announce()
+            while self._answer_round():
+                self._announce()
+        except Exception as error:  # noqa: BLE001 - a thread that died unseen would make every round an abort, for ever
+            if not self._closing:
+                log.warning("this rank can agree on nothing any more: %r", error)
+                self._decided.append(AgreementError(f"the Store is lost: {error!r}"))
+
+    def _announce(self) -> None:
+        """Open the current round if the notice in force was in no round before."""
+        notice = self._pending()
+        if notice is not None and (notice.id, notice.is_stop) not in self._handled:
+            left_s = seconds_left(notice.deadline_s)
+            self._talking.compare_set(self._key("news"), "", json.dumps({"left_s": left_s}))
+
+    def _answer_round(self) -> bool:
+        """Answer one round; tell whether there is to be another."""
+        self._waiting.wait([self._key("news")], FOREVER)
+        news = json.loads(self._talking.get(self._key("news")))
+        if self._closing or news is None:
+            return False
+        patience = patience_s(news["left_s"])
+        with self._gate:
+            published = self._publish()
+            decision, was_in_time = self._await_decision(patience)
+            self._take(decision)
+        log.info("round=%d %s", self._round, decision)
+        # The number goes up before the next look for news: whoever brings news in between
+        # either sees the new number or is seen by that look.
+        self._round += 1
+        if not was_in_time:
+            time.sleep(patience / 2)  # let the late rank come to its senses
+        if decision.outcome is not Outcome.ABORT and published.notice_id is not None:
+            self._handled.add((published.notice_id, published.is_stop))
+        return decision.outcome is not Outcome.STOP
+
+    def _publish(self) -> Published:
+        notice = self._pending()
+        record = Published(
+            rank=self._world.rank,
+            position=self._position,
+            notice_id=notice and notice.id,
+            is_stop=notice is not None and notice.is_stop,
+            left_s=None if notice is None else seconds_left(notice.deadline_s),
+        )
+        self._talking.append(self._key("published"), record.encode())
+        # The append went before on the same connection, so the last to count sees them all.
+        if self._talking.add(self._key("count"), 1) == self._world.size:
+            records = Published.decode_all(self._talking.get(self._key("published")))
+            self._propose(decide(records))
+        return record
+
+    def _await_decision(self, patience: float) -> tuple[Decision, bool]:
+        """Return the round's decision, and whether every rank was in time for it."""
+        was_in_time = True
+        try:
+            self._waiting.wait([self._key("decision")], timedelta(seconds=patience))
+        except DistStoreError:
+            was_in_time = False
+            self._propose(ABORTED)
+        return Decision.decode(self._talking.get(self._key("decision"))), was_in_time
+
+    def _propose(self, decision: Decision) -> None:
+        self._talking.compare_set(self._key("decision"), "", decision.encode())
+
+    def _take(self, decision: Decision) -> None:
+        if decision.outcome is Outcome.STOP:
+            self.decided_at = time.time()
+            self._deadline_s = None if decision.left_s is None else boottime_s() + decision.left_s
+        if decision.outcome in (Outcome.STOP, Outcome.SAVE):
+            self._decided.append(decision)
+
+    def _key(self, name: str) -> str:
+        return f"round/{self._round}/{name}"

@@ -1,0 +1,72 @@
+"""Handing out batches so that exactly those the training has seen count as seen."""
+
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import torch
+from torch.utils.data import DataLoader
+
+from trainer_hooks.data import ResumableSampler
+from trainer_hooks.errors import ConfigError
+
+B = TypeVar("B")
+
+
+class ShieldedWorker:
+    """Makes a DataLoader worker deaf to SIGTERM; its parent shuts it down.
+
+    A signal to the whole process group (Slurm, ``docker stop``) would otherwise kill the workers,
+    and the rank would crash over them instead of stopping at a boundary. A class, not a closure:
+    spawned workers get it pickled.
+    """
+
+    def __init__(self, previous: Callable[[int], None] | None) -> None:
+        self._previous = previous
+
+    def __call__(self, worker_id: int) -> None:
+        """Run in the worker, before its first batch."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        if self._previous is not None:
+            self._previous(worker_id)
+
+
+def counted_batches(loader: DataLoader[B]) -> Iterator[B]:
+    """Iterate over ``loader`` from its sampler's position, advancing it batch by batch.
+
+    The workers start now, not at the first batch, so that the random number that a DataLoader
+    without its own generator draws is drawn before RNG is restored.
+
+    Raises:
+        ConfigError: The loader's sampler is no ResumableSampler, or it makes no batches itself.
+    """
+    sampler = loader.sampler
+    if not isinstance(sampler, ResumableSampler):
+        raise ConfigError(
+            f"hooks.batches needs a DataLoader(sampler=ResumableSampler(...)), "
+            f"this one has a {type(sampler).__name__}"
+        )
+    if loader.batch_size is None:
+        raise ConfigError("hooks.batches needs a DataLoader with batch_size=, to count samples")
+    return _count(_start(loader), sampler, loader.batch_size)
+
+
+def _count(iterator: Iterator[B], sampler: ResumableSampler, batch_size: int) -> Iterator[B]:
+    for batch in iterator:
+        sampler.advance(batch_size)
+        yield batch
+
+
+def _start(loader: DataLoader[B]) -> Iterator[B]:
+    """Start the workers, shielded from the first instruction on, and leave RNG as it was."""
+    if loader.num_workers and not isinstance(loader.worker_init_fn, ShieldedWorker):
+        loader.worker_init_fn = ShieldedWorker(loader.worker_init_fn)
+    rng: Any = torch.get_rng_state()
+    # Blocked until the worker ignores it: a fork inherits the mask.
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        return iter(loader)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+        torch.set_rng_state(rng)

@@ -1,0 +1,159 @@
+"""The second phase: one marker makes a directory a checkpoint.
+
+No collective, and no rename of what is committed: the marker is created last, whole, and only if
+it is absent; ``LATEST`` follows. ``docs/commit-protocol.md`` has the argument for each crash.
+"""
+
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trainer_hooks.checkpoint.durable import create_file, sync_directory, write_file
+from trainer_hooks.checkpoint.layout import (
+    ATTEMPTS,
+    LATEST,
+    MARKER,
+    Attempt,
+    SaveName,
+    manifest_file,
+    saves,
+)
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, read_manifests
+from trainer_hooks.errors import CheckpointError
+from trainer_hooks.untrusted import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitMarker:
+    """What the marker says; enough to judge the directory by."""
+
+    name: SaveName
+    world_size: int
+    """Number of ranks that wrote it."""
+    save_every_steps: int
+    """The interval in force when it was taken."""
+    created: str
+    """RFC 3339, UTC, for people."""
+    files: tuple[FileEntry, ...]
+
+    def encode(self) -> bytes:
+        """Return the marker file's bytes, with a digest of themselves."""
+        body: dict[str, Json] = {
+            "schema": 1,
+            "step": self.name.step,
+            "attempt": str(self.name.attempt),
+            "world_size": self.world_size,
+            "save_every_steps": self.save_every_steps,
+            "created": self.created,
+            "files": [entry.to_json() for entry in self.files],
+        }
+        return json.dumps(body | {"digest": digest_of(canonical(body))}, indent=1).encode()
+
+
+def canonical(body: dict[str, Json]) -> bytes:
+    """Return the one spelling of a JSON object that digests are taken of."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def start_attempt(root: Path) -> Attempt:
+    """Take the next attempt number, which fences off every earlier attempt. One rank calls it.
+
+    Raises:
+        CheckpointError: The directory cannot be made or written; says what to do.
+    """
+    attempts = root / ATTEMPTS
+    try:
+        attempts.mkdir(parents=True, exist_ok=True)
+        while True:
+            known = _attempt_numbers(attempts)
+            number = 1 + max([*known, *(name.attempt.number for name in saves(root))], default=0)
+            attempt = Attempt(number, secrets.token_hex(2))
+            try:
+                create_file(attempts / str(number), f"{attempt}\n".encode())
+            except FileExistsError:
+                continue  # somebody else has just taken it
+            for older in known:
+                (attempts / str(older)).unlink(missing_ok=True)
+            return attempt
+    except OSError as error:
+        raise CheckpointError(
+            f"checkpoint_dir {root} cannot be written ({error.strerror}): "
+            "make it writable, free space on it, or choose another"
+        ) from error
+
+
+def reserve(root: Path, name: SaveName) -> Path:
+    """Make a fresh directory for a save. One rank calls it before any rank writes.
+
+    Raises:
+        CheckpointError: The directory exists, a newer attempt has started, or there is no room.
+    """
+    directory = root / str(name)
+    _check_fence(root, name.attempt)
+    try:
+        directory.mkdir()
+        (directory / "state").mkdir()
+        (directory / "manifest").mkdir()
+        sync_directory(directory)
+        sync_directory(root)
+    except OSError as error:
+        raise CheckpointError(f"{directory} cannot be reserved: {error.strerror}") from error
+    return directory
+
+
+def commit(root: Path, name: SaveName, *, world_size: int, save_every_steps: int) -> CommitMarker:
+    """Turn a complete save into a checkpoint. The coordinator calls it, after all manifests.
+
+    Raises:
+        CheckpointError: A manifest or a file is missing or has another length, the attempt has
+            been fenced off, or the marker could not be written; the save stays uncommitted.
+    """
+    directory = root / str(name)
+    files = read_manifests(directory, world_size)
+    for entry in files:
+        _check_length(directory, entry)
+    _check_fence(root, name.attempt)
+    marker = CommitMarker(
+        name=name,
+        world_size=world_size,
+        save_every_steps=save_every_steps,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        files=tuple(files),
+    )
+    try:
+        sync_directory(directory)
+        create_file(directory / MARKER, marker.encode())
+        write_file(root / LATEST, f"{name}\n".encode())
+    except OSError as error:
+        raise CheckpointError(f"{directory} could not be committed: {error}") from error
+    return marker
+
+
+def missing_manifests(directory: Path, world_size: int) -> list[int]:
+    """Return the ranks that have not written their manifest, to name them."""
+    return [r for r in range(world_size) if not (directory / manifest_file(r)).exists()]
+
+
+def _check_length(directory: Path, entry: FileEntry) -> None:
+    path = directory / entry.name
+    try:
+        size = path.stat(follow_symlinks=False).st_size
+    except OSError as error:
+        raise CheckpointError(f"{path} is in a manifest and not on disk") from error
+    if size != entry.size:
+        raise CheckpointError(f"{path} has {size} bytes, its manifest says {entry.size}")
+
+
+def _check_fence(root: Path, attempt: Attempt) -> None:
+    newest = max(_attempt_numbers(root / ATTEMPTS), default=0)
+    if newest > attempt.number:
+        raise CheckpointError(f"attempt {attempt} is over: attempt number {newest} has started")
+
+
+def _attempt_numbers(attempts: Path) -> list[int]:
+    try:
+        return [int(entry.name) for entry in attempts.iterdir() if entry.name.isdecimal()]
+    except OSError as error:
+        raise CheckpointError(f"{attempts} cannot be read: {error.strerror}") from error

@@ -1,0 +1,133 @@
+"""Finding the newest committed checkpoint, and saying why another one is none.
+
+Names are parsed and ordered as numbers, never sorted as strings; ``LATEST`` is not asked, because
+a crash may lie between the marker and it.
+"""
+
+import logging
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer_hooks.checkpoint.commit import CommitMarker, canonical
+from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, digest_of_file
+from trainer_hooks.errors import UncommittedError, UntrustedFileError
+from trainer_hooks.untrusted import Json, read_json_object
+
+log = logging.getLogger(__name__)
+
+MAX_MARKER_BYTES = 64 * 1024 * 1024
+"""About 400,000 files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A committed checkpoint on disk."""
+
+    path: Path
+    marker: CommitMarker
+
+    @property
+    def step(self) -> int:
+        """Steps finished when it was taken."""
+        return self.marker.name.step
+
+
+def latest_committed(root: Path) -> Checkpoint | None:
+    """Return the newest committed checkpoint under ``root``, or None. Any process may call it.
+
+    Judged by marker and file lengths; ``damaged_files`` reads every byte.
+    """
+    return next(committed(root), None)
+
+
+def committed(root: Path) -> Iterator[Checkpoint]:
+    """Yield the committed checkpoints, newest first; log in one line why others are passed over."""
+    for name in saves(root):
+        try:
+            yield open_checkpoint(root / str(name))
+        except UncommittedError as error:
+            log.warning("passed over %s", error)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Return the checkpoint in a directory.
+
+    Raises:
+        UncommittedError: It is not a committed and complete one; the message says why.
+    """
+    name = SaveName.parse(path.name)
+    if name is None or path.is_symlink() or not path.is_dir():
+        raise UncommittedError(f"{path}: not a directory of ours")
+    try:
+        data = read_json_object(path / MARKER, max_bytes=MAX_MARKER_BYTES)
+    except FileNotFoundError as error:
+        raise UncommittedError(f"{path}: no commit marker, the save never finished") from error
+    except UntrustedFileError as error:
+        raise UncommittedError(f"{path}: unusable commit marker: {error}") from error
+    marker = _read_marker(path, name, data)
+    for entry in marker.files:
+        _check_file(path, entry)
+    return Checkpoint(path=path, marker=marker)
+
+
+def damaged_files(checkpoint: Checkpoint, *, share: int = 0, shares: int = 1) -> list[str]:
+    """Read every ``shares``-th file from ``share`` on and return the names whose bytes differ.
+
+    Each rank calls it with its own share, so that each file is read by exactly one of them.
+    """
+    mine = checkpoint.marker.files[share::shares]
+    return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry)]
+
+
+def _read_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMarker:
+    body = {key: value for key, value in data.items() if key != "digest"}
+    if data.get("digest") != digest_of(canonical(body)):
+        raise UncommittedError(f"{path}: the commit marker is damaged, its digest differs")
+    try:
+        match body:
+            case {
+                "schema": 1,
+                "step": int(step),
+                "attempt": str(attempt),
+                "world_size": int(world_size),
+                "save_every_steps": int(save_every_steps),
+                "created": str(created),
+                "files": list(files),
+            }:
+                entries = tuple(FileEntry.from_json(entry) for entry in files)
+            case _:
+                raise ValueError("not a marker of schema 1")
+    except ValueError as error:
+        raise UncommittedError(f"{path}: unusable commit marker: {error}") from error
+    if (step, attempt) != (name.step, str(name.attempt)):
+        raise UncommittedError(f"{path}: holds the marker of step {step}, attempt {attempt}")
+    return CommitMarker(
+        name=name,
+        world_size=world_size,
+        save_every_steps=save_every_steps,
+        created=created,
+        files=entries,
+    )
+
+
+def _check_file(path: Path, entry: FileEntry) -> None:
+    try:
+        found = (path / entry.name).stat(follow_symlinks=False)
+    except OSError as error:
+        raise UncommittedError(f"{path}: {entry.name} is missing") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise UncommittedError(f"{path}: {entry.name} is not a regular file")
+    if found.st_size != entry.size:
+        raise UncommittedError(
+            f"{path}: {entry.name} has {found.st_size} bytes, the marker says {entry.size}"
+        )
+
+
+def _is_intact(path: Path, entry: FileEntry) -> bool:
+    try:
+        return digest_of_file(path / entry.name) == entry.digest
+    except OSError:
+        return False

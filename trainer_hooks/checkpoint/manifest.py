@@ -1,0 +1,97 @@
+"""Manifests: what each rank says it has written, file by file.
+
+A rank writes its manifest last, once its files are durable; the coordinator commits when it has
+seen all of them, so that no rank needs another's collective.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+import xxhash
+
+from trainer_hooks.checkpoint.durable import write_file
+from trainer_hooks.checkpoint.layout import is_plain_name, manifest_file
+from trainer_hooks.errors import CheckpointError, UntrustedFileError
+from trainer_hooks.untrusted import Json, read_json_object
+
+MAX_MANIFEST_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileEntry:
+    """One file of a save."""
+
+    name: str
+    """Relative to the save's directory."""
+    size: int
+    """Bytes. A shard of 0 bytes is legal: a rank that had nothing to write (trainer-facts 8.15)."""
+    digest: str
+    """XXH3-128 of the bytes, in hexadecimal, taken as they were written."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the entry as it stands in manifests and markers."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Json) -> Self:
+        """Read an entry that somebody else wrote.
+
+        Raises:
+            ValueError: It is not one, or its name leads out of the directory.
+        """
+        match data:
+            case {"name": str(name), "size": int(size), "digest": str(digest)}:
+                if is_plain_name(name) and size >= 0:
+                    return cls(name, size, digest)
+        raise ValueError(f"no file entry: {data!r:.120}")
+
+
+def digest_of(data: bytes) -> str:
+    """Return the XXH3-128 of ``data`` in hexadecimal."""
+    return xxhash.xxh3_128_hexdigest(data)
+
+
+def digest_of_file(path: Path) -> str:
+    """Read a file and return its XXH3-128 in hexadecimal."""
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def write_manifest(directory: Path, rank: int, files: Iterable[FileEntry]) -> None:
+    """Write one rank's manifest, durably. The rank itself calls it."""
+    body = {"schema": 1, "rank": rank, "files": [entry.to_json() for entry in sorted(files)]}
+    write_file(directory / manifest_file(rank), json.dumps(body).encode())
+
+
+def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
+    """Return the files of all ranks, by name. The coordinator calls it.
+
+    Raises:
+        CheckpointError: A manifest is missing or unreadable, or two ranks claim one file.
+    """
+    files: dict[str, FileEntry] = {}
+    for rank in range(world_size):
+        for entry in _read_manifest(directory, rank):
+            if entry.name in files:
+                raise CheckpointError(f"two ranks have written {entry.name} in {directory}")
+            files[entry.name] = entry
+    return sorted(files.values())
+
+
+def _read_manifest(directory: Path, rank: int) -> list[FileEntry]:
+    path = directory / manifest_file(rank)
+    try:
+        data = read_json_object(path, max_bytes=MAX_MANIFEST_BYTES)
+        entries = data.get("files")
+        if data.get("schema") != 1 or data.get("rank") != rank or not isinstance(entries, list):
+            raise ValueError(f"not a manifest of rank {rank}")
+        return [FileEntry.from_json(entry) for entry in entries]
+    except (OSError, UntrustedFileError, ValueError) as error:
+        raise CheckpointError(f"the manifest {path} cannot be used: {error}") from error

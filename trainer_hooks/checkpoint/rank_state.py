@@ -1,0 +1,66 @@
+"""``state/rank_N.json``: what is not a tensor, and the random numbers of one rank.
+
+Outside DCP, which would pickle it, and would keep one rank's copy of what differs between ranks.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer_hooks.checkpoint.durable import write_file
+from trainer_hooks.checkpoint.layout import state_file
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of
+from trainer_hooks.errors import CheckpointError, UntrustedFileError
+from trainer_hooks.state import Snapshot
+from trainer_hooks.untrusted import Json, read_json_object
+from trainer_hooks.world import World
+
+MAX_STATE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankState:
+    """What one rank's state file holds."""
+
+    step: int
+    world_size: int
+    leaves: dict[str, Json]
+    rng: dict[str, Json]
+
+
+def write_rank_state(directory: Path, snapshot: Snapshot, world: World) -> FileEntry:
+    """Write this rank's state file, durably, and return its entry for the manifest."""
+    body = {
+        "schema": 1,
+        "step": snapshot.step,
+        "world_size": world.size,
+        "rng": snapshot.rng,
+        "leaves": snapshot.leaves,
+    }
+    data = json.dumps(body).encode()
+    name = state_file(world.rank)
+    write_file(directory / name, data)
+    return FileEntry(name, len(data), digest_of(data))
+
+
+def read_rank_state(directory: Path, rank: int) -> RankState:
+    """Read a rank's state file.
+
+    Raises:
+        CheckpointError: It cannot be read or is not one.
+    """
+    path = directory / state_file(rank)
+    try:
+        data = read_json_object(path, max_bytes=MAX_STATE_BYTES)
+    except (OSError, UntrustedFileError) as error:
+        raise CheckpointError(f"{path} cannot be used: {error}") from error
+    match data:
+        case {
+            "schema": 1,
+            "step": int(step),
+            "world_size": int(world_size),
+            "rng": dict(rng),
+            "leaves": dict(leaves),
+        }:
+            return RankState(step=step, world_size=world_size, leaves=leaves, rng=rng)
+    raise CheckpointError(f"{path} is not a state file of schema 1")

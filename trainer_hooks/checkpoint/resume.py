@@ -1,0 +1,113 @@
+"""Resuming: one rank chooses, all verify, and nothing is used before all agree that it is whole."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch.distributed.checkpoint as dcp
+
+from trainer_hooks.checkpoint.commit import CommitMarker
+from trainer_hooks.checkpoint.latest import Checkpoint, committed, damaged_files, open_checkpoint
+from trainer_hooks.checkpoint.metadata import SafeReader
+from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
+from trainer_hooks.errors import CheckpointError
+from trainer_hooks.rng import restore_rng, seed_rng
+from trainer_hooks.state import TrainState
+from trainer_hooks.world import World
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumePoint:
+    """Where a run goes on."""
+
+    step: int
+    """Steps finished when the checkpoint was taken."""
+    path: Path
+    own_rng: RankState | None
+    """This rank's own state, if the same number of ranks wrote the checkpoint."""
+
+    def restore_rng(self, seed: int, rank: int) -> None:
+        """Set this rank's generators. Last of all, just before the first step.
+
+        Raises:
+            StateError: The captured state does not fit this process.
+        """
+        if self.own_rng is not None:
+            restore_rng(self.own_rng.rng)
+        else:
+            seed_rng(seed, self.step, rank)
+
+
+def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
+    """Load the newest checkpoint that is whole into ``state``. All ranks call it.
+
+    A damaged checkpoint is passed over on all ranks together, loudly, for the one before it.
+    RNG is left alone: it is restored last (``ResumePoint.restore_rng``).
+
+    Returns:
+        Where to go on, or None for a fresh start: nothing is committed under ``root``.
+
+    Raises:
+        CheckpointError: Checkpoints are there and none of them is whole; a fresh start over them
+            would hide that, so nothing is loaded.
+    """
+    candidates = iter(committed(root)) if world.is_coordinator else None
+    passed_over: list[str] = []
+    while True:
+        chosen = next(candidates, None) if candidates is not None else None
+        path = world.from_coordinator(chosen and str(chosen.path))
+        if path is None:
+            break
+        damage = _damage(Path(path), world)
+        if not damage:
+            return _load(open_checkpoint(Path(path)), state, world)
+        passed_over.append(path)
+        log.error("passed over %s: %s", path, "; ".join(damage))
+    if passed_over:
+        raise CheckpointError(
+            f"no checkpoint under {root} is whole; looked at {passed_over}. Restore one from a "
+            "copy, or move them away to start from the beginning"
+        )
+    return None
+
+
+def _damage(path: Path, world: World) -> list[str]:
+    """Have each file digested by exactly one rank; return what any of them found, on all ranks."""
+    try:
+        damaged = damaged_files(open_checkpoint(path), share=world.rank, shares=world.size)
+        mine = [f"{name} is damaged, its digest differs" for name in damaged]
+    except CheckpointError as error:
+        mine = [f"rank {world.rank}: {error}"]
+    return [found for of_rank in world.from_all(mine) for found in of_rank]
+
+
+def _load(checkpoint: Checkpoint, state: TrainState, world: World) -> ResumePoint:
+    marker = checkpoint.marker
+    # What is the same on all ranks is read from rank 0's file; it exists at any world size.
+    shared = read_rank_state(checkpoint.path, 0)
+    tensors = state.template()
+    dcp.load(
+        tensors,
+        storage_reader=SafeReader(checkpoint.path),
+        process_group=world.group,
+        no_dist=world.group is None,
+    )
+    state.restore(tensors, shared.leaves)
+    if world.is_coordinator:
+        _announce(checkpoint, marker, world)
+    same_world = marker.world_size == world.size
+    own = read_rank_state(checkpoint.path, world.rank) if same_world else None
+    return ResumePoint(step=checkpoint.step, path=checkpoint.path, own_rng=own)
+
+
+def _announce(checkpoint: Checkpoint, marker: CommitMarker, world: World) -> None:
+    rng = "restored" if marker.world_size == world.size else f"re-seeded, was {marker.world_size}"
+    log.warning(
+        "RESUMED step=%d from=%s ranks=%d rng=%s",
+        checkpoint.step,
+        checkpoint.path.name,
+        world.size,
+        rng,
+    )

@@ -1,0 +1,233 @@
+"""Checkpointer: one asynchronous save in flight, committed as soon as it is durable.
+
+A save has two halves. The training thread reserves a directory and stages the tensors; that is
+the stall. A thread per save then waits for DCP, writes this rank's state and manifest, votes, and
+learns what became of the save; the coordinator's thread commits it. No collective of ours runs
+beside the training.
+"""
+
+import logging
+import shutil
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch.distributed import DistError
+from torch.distributed.checkpoint import async_save
+from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
+
+from trainer_hooks.checkpoint.commit import commit, missing_manifests, reserve
+from trainer_hooks.checkpoint.digest import DigestingWriter
+from trainer_hooks.checkpoint.layout import Attempt, SaveName
+from trainer_hooks.checkpoint.manifest import write_manifest
+from trainer_hooks.checkpoint.rank_state import write_rank_state
+from trainer_hooks.checkpoint.vote import Vote
+from trainer_hooks.clock import seconds_left
+from trainer_hooks.errors import CheckpointError
+from trainer_hooks.state import Snapshot
+from trainer_hooks.world import World
+
+log = logging.getLogger(__name__)
+
+
+class SaveInFlight:
+    """One save between staging and its end; any thread may look at it."""
+
+    def __init__(self, name: SaveName, directory: Path, writer: DigestingWriter) -> None:
+        self.name = name
+        self.directory = directory
+        self.writer = writer
+        self.ended = threading.Event()
+        self.failure: str | None = None
+        """Why it was not committed; None once it was. Read it after ``ended``."""
+        self.durable_s: float | None = None
+        """Seconds from the end of the stall to the commit (D)."""
+
+    @property
+    def is_committed(self) -> bool:
+        """True once all ranks know that it is a checkpoint."""
+        return self.ended.is_set() and self.failure is None
+
+
+class Checkpointer:
+    """Saves and commits checkpoints. Every rank holds one and makes the same calls.
+
+    Args:
+        root: The checkpoint directory, the same storage on all ranks.
+        world: The ranks.
+        attempt: This start of the job, the same on all ranks.
+        save_every_steps: Written into the marker.
+        commit_timeout_s: How long a durable rank waits for the others before it gives a save up.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        world: World,
+        attempt: Attempt,
+        *,
+        save_every_steps: int,
+        commit_timeout_s: float = 600.0,
+    ) -> None:
+        self._root = root
+        self._world = world
+        self._attempt = attempt
+        self._save_every_steps = save_every_steps
+        self._timeout = timedelta(seconds=commit_timeout_s)
+        self._store = world.connection()
+        has_gpu = torch.cuda.is_available()
+        self._stager = DefaultStager(
+            StagingOptions(
+                use_pinned_memory=has_gpu,
+                use_shared_memory=False,
+                use_async_staging=has_gpu,
+                use_non_blocking_copy=has_gpu,
+            )
+        )
+        self._votes: deque[Vote] = deque()
+        self.last: SaveInFlight | None = None
+        """The newest save of this attempt, in flight or ended."""
+        self.last_committed: SaveName | None = None
+        """The newest checkpoint that this attempt knows of."""
+        self.stall_s = 0.0
+        """How long the last save kept the training waiting (C)."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Start a save. All ranks call it at the same boundary; it blocks for the stall only.
+
+        Waits for the save before, on every rank: one that skipped would leave the others in
+        DCP's gather (trainer-facts 8.16, 2026-11-30). A save that cannot start is logged on all
+        ranks and training goes on; the last checkpoint stays the newest.
+        """
+        self.wait(None)
+        self._forget_old_votes()
+        started = time.monotonic()
+        name = SaveName(snapshot.step, self._attempt)
+        failure = self._reserve(name)
+        if failure is not None:
+            log.error("save not started step=%d: %s", snapshot.step, failure)
+            return
+        directory = self._root / str(name)
+        save = SaveInFlight(name, directory, DigestingWriter(directory))
+        durable = self._stage(save, snapshot)
+        self.stall_s = time.monotonic() - started
+        self.last = save
+        threading.Thread(
+            target=self._finish,
+            args=(save, snapshot, durable),
+            name=f"reprieve-save-{snapshot.step}",
+            daemon=True,  # an abandoned save must not hold the process past its deadline
+        ).start()
+
+    def wait(self, deadline_s: float | None) -> bool:
+        """Wait for the save in flight, at most until ``deadline_s`` (CLOCK_BOOTTIME); None waits on.
+
+        Returns:
+            True if none is in flight any more, committed or failed.
+        """
+        return self.last is None or self.last.ended.wait(seconds_left(deadline_s))
+
+    def close(self) -> None:
+        """Release the staging buffers, once nothing is in flight."""
+        if self.last is None or self.last.ended.is_set():
+            self._stager.close()
+
+    def _forget_old_votes(self) -> None:
+        """Keep the Store small. Whoever is here has seen every rank start the last save, and so
+        end the one before it.
+        """
+        while len(self._votes) > 1:
+            vote = self._votes.popleft()
+            if self._world.is_coordinator:
+                vote.forget()
+
+    def _reserve(self, name: SaveName) -> str | None:
+        """Let the coordinator make the directory; return why it could not, on all ranks."""
+        failure = None
+        if self._world.is_coordinator:
+            try:
+                reserve(self._root, name)
+            except CheckpointError as error:
+                failure = str(error)
+        return self._world.from_coordinator(failure)
+
+    def _stage(self, save: SaveInFlight, snapshot: Snapshot) -> Future[object]:
+        response = async_save(
+            snapshot.tensors,
+            storage_writer=save.writer,
+            process_group=self._world.group,
+            async_stager=self._stager,
+            no_dist=self._world.group is None,
+        )
+        if isinstance(response, AsyncSaveResponse):
+            response.staging_completion.result()  # the next optimizer step may not come before
+            return cast("Future[object]", response.upload_completion)
+        return cast("Future[object]", response)
+
+    def _finish(self, save: SaveInFlight, snapshot: Snapshot, durable: Future[object]) -> None:
+        """Bring one rank's part to its end. Runs in the save's own thread."""
+        started = time.monotonic()
+        vote = Vote(self._store, str(save.name), self._world.size, self._timeout)
+        self._votes.append(vote)
+        try:
+            failure = self._write_rest(save, snapshot, durable)
+            vote.cast(failure)
+            if self._world.is_coordinator:
+                vote.settle(self._decide(save, vote))
+            save.failure = vote.outcome()
+        except DistError as error:
+            save.failure = f"the Store is lost: {error}"
+        save.durable_s = time.monotonic() - started
+        if save.failure is None:
+            self.last_committed = save.name
+            log.info("committed step=%d durable_s=%.3f", save.name.step, save.durable_s)
+        else:
+            log.error("save failed step=%d: %s", save.name.step, save.failure)
+        save.ended.set()
+
+    def _write_rest(
+        self, save: SaveInFlight, snapshot: Snapshot, durable: Future[object]
+    ) -> str | None:
+        """Write what DCP does not; return why this rank's part is not durable, if it is not."""
+        try:
+            state = write_rank_state(save.directory, snapshot, self._world)
+            durable.result()
+            write_manifest(save.directory, self._world.rank, [*save.writer.files, state])
+        except BaseException as error:  # noqa: BLE001 - DCP's CheckpointException is no Exception (trainer-facts 8.15)
+            return f"rank {self._world.rank}: {_root_cause(error)}"
+        return None
+
+    def _decide(self, save: SaveInFlight, vote: Vote) -> str | None:
+        """Commit if every rank could; return why not otherwise. The coordinator's thread."""
+        failures = vote.failures()
+        if failures is None:
+            missing = missing_manifests(save.directory, self._world.size)
+            return f"ranks {missing} did not finish within {self._timeout.total_seconds():.0f} s"
+        if failures:
+            # All have voted, so nobody writes there any more; a full disk wants the room back.
+            shutil.rmtree(save.directory, ignore_errors=True)
+            return "; ".join(failures)
+        try:
+            commit(
+                self._root,
+                save.name,
+                world_size=self._world.size,
+                save_every_steps=self._save_every_steps,
+            )
+        except CheckpointError as error:
+            return str(error)
+        return None
+
+
+def _root_cause(error: BaseException) -> str:
+    """DCP wraps what happened on each rank; people want that, not the wrapping."""
+    failures = getattr(error, "failures", None)
+    if isinstance(failures, dict) and failures:
+        return "; ".join(f"rank {r}: {wrapped[0]!r}" for r, wrapped in failures.items())
+    return repr(error)

@@ -1,0 +1,65 @@
+"""The vote on a save: every rank says how it went, one rank decides, all learn the same.
+
+Over the Store, from the threads that finish saves, so that the training meets no collective.
+"""
+
+from datetime import timedelta
+
+from torch.distributed import DistStoreError
+
+from trainer_hooks.world import Store
+
+_COMMITTED = "committed"
+
+
+class Vote:
+    """One save's vote. Each rank makes its own, over the connection of its finishing thread."""
+
+    def __init__(self, store: Store, name: str, size: int, timeout: timedelta) -> None:
+        self._store = store
+        self._prefix = f"save/{name}"
+        self._size = size
+        self._timeout = timeout
+
+    def cast(self, failure: str | None) -> None:
+        """Say how this rank's part went. Each rank calls it once."""
+        if failure is not None:
+            self._store.append(self._key("failures"), failure.replace("\n", " ") + "\n")
+        if self._store.add(self._key("count"), 1) == self._size:
+            self._store.set(self._key("complete"), "1")
+
+    def failures(self) -> list[str] | None:
+        """Return what went wrong on the ranks, or None if one has not voted in time."""
+        try:
+            self._store.wait([self._key("complete")], self._timeout)
+        except DistStoreError:
+            return None
+        # Appending nothing makes the key exist, so that reading it never waits.
+        self._store.append(self._key("failures"), "")
+        return self._store.get(self._key("failures")).decode().splitlines()
+
+    def settle(self, failure: str | None) -> None:
+        """Decide. The coordinator calls it once."""
+        self._store.compare_set(self._key("outcome"), "", failure or _COMMITTED)
+
+    def outcome(self) -> str | None:
+        """Return why the save failed, None if it was committed; the same on all ranks.
+
+        A rank that waits in vain settles it as failed. The marker may be on disk all the same:
+        then the checkpoint is good, and a resume will find it.
+        """
+        try:
+            # The coordinator waits for the slowest rank and then commits.
+            self._store.wait([self._key("outcome")], 2 * self._timeout)
+        except DistStoreError:
+            self.settle("the coordinator did not answer")
+        outcome = self._store.get(self._key("outcome")).decode()
+        return None if outcome == _COMMITTED else outcome
+
+    def forget(self) -> None:
+        """Remove the keys, once every rank has seen the outcome. One rank calls it."""
+        for name in ("failures", "count", "complete", "outcome"):
+            self._store.delete_key(self._key(name))
+
+    def _key(self, name: str) -> str:
+        return f"{self._prefix}/{name}"

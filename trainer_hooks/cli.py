@@ -1,0 +1,94 @@
+"""``reprieve-trainer``: the command line of the trainer's side. The only place that exits."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainer_hooks.errors import TrainerHooksError
+from trainer_hooks.launch.exit_codes import EXIT_CONFIG
+
+log = logging.getLogger(__name__)
+
+DEFAULT_WINDOW_S = 120.0
+"""AWS Spot's notice (cloud-contract 0, 2026-11-30); ranks that are done leave at once anyway."""
+
+_LAUNCH = """\
+Run a training script on this node's ranks, as torchrun does, with an exit code that means
+something:
+
+  0     done
+  75    preempted: start the same command again, elsewhere or later
+  n     the script's own code, when it has a bug
+  128+n a rank died of signal n
+
+While a stop notice is in force on this node nothing is started, and the exit code is 75.
+
+  reprieve-trainer launch --nproc-per-node=8 train.py --checkpoint-dir /shared/run-7
+
+Options of launch come first, then torchrun's own (torchrun --help), then the script.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code."""
+    ours, torchruns = _split(list(arguments))
+    options = _parser().parse_args(ours)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    try:
+        return _launch(options, torchruns)
+    except TrainerHooksError as error:
+        print(f"reprieve-trainer: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks
+        return EXIT_CONFIG
+
+
+def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
+    # Importing torch takes seconds, which --help need not.
+    from trainer_hooks.launch.launcher import launch, write_report  # noqa: PLC0415
+
+    report = launch(torchruns, window_s=options.window)
+    if options.report is not None:
+        write_report(report, options.report)
+    log.info("exit code %d: %s", report.exit_code, report.reason)
+    return report.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="reprieve-trainer", description="Training that survives the loss of its node."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    launch = commands.add_parser(
+        "launch",
+        help="run a script on this node's ranks, as torchrun does, with honest exit codes",
+        description=_LAUNCH,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="reprieve-trainer launch [--window S] [--report FILE] [torchrun options] SCRIPT ...",
+        allow_abbrev=False,
+    )
+    launch.add_argument(
+        "--window",
+        type=float,
+        default=DEFAULT_WINDOW_S,
+        metavar="S",
+        help="seconds from SIGTERM to SIGKILL on this platform (default: %(default)s)",
+    )
+    launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
+    return parser
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split off our own options, which stand before the first that is torchrun's."""
+    end = min(1, len(arguments))
+    while end < len(arguments):
+        name, _, value = arguments[end].partition("=")
+        if name not in ("--window", "--report", "--help", "-h"):
+            break
+        end += 1 if value or name in ("--help", "-h") else 2
+    return arguments[:end], arguments[end:]

@@ -1,0 +1,45 @@
+"""What can go wrong in the trainer, as one tree.
+
+::
+
+    TrainerHooksError
+    ├── ConfigError            an argument or a variable of the environment makes no sense
+    ├── UntrustedFileError     a file from outside is not one we may read
+    │   └── FlagError          the flag file cannot be understood: taken as a stop, loudly
+    ├── AgreementError         the Store is lost: a crash, never a stop
+    ├── StateError             something cannot be captured, or a checkpoint lacks it
+    └── CheckpointError        a save or a resume failed; training may go on
+        └── UncommittedError   (also a FileNotFoundError) the directory is no committed checkpoint
+"""
+
+
+class TrainerHooksError(Exception):
+    """Base of every error that trainer_hooks raises on purpose."""
+
+
+class ConfigError(TrainerHooksError):
+    """Raised when an argument, or a variable of the environment, makes no sense."""
+
+
+class UntrustedFileError(TrainerHooksError):
+    """Raised when a file written by somebody else is not one we may read."""
+
+
+class FlagError(UntrustedFileError):
+    """Raised when the flag file is there but cannot be understood."""
+
+
+class AgreementError(TrainerHooksError):
+    """Raised when the Store is lost, so that no rank may act on its own any more."""
+
+
+class StateError(TrainerHooksError):
+    """Raised when a component cannot be captured, or does not fit the checkpoint."""
+
+
+class CheckpointError(TrainerHooksError):
+    """Raised when a checkpoint could not be written, committed or loaded."""
+
+
+class UncommittedError(CheckpointError, FileNotFoundError):
+    """Raised when a directory is not a committed checkpoint; the message says why."""

@@ -1,0 +1,120 @@
+"""The flag file ``notice.json`` v1: what the watcher says, read and judged without torch.
+
+A flag is present while a notice is in force. Whatever cannot be understood is an error here and a
+stop for the caller: a trainer that ignores a damaged flag loses its work, one that stops too
+early loses a restart.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from trainer_hooks.clock import boot_id, boottime_s
+from trainer_hooks.errors import FlagError, UntrustedFileError
+from trainer_hooks.untrusted import Json, read_json_object
+
+FLAG_NAME = "notice.json"
+MAX_FLAG_BYTES = 64 * 1024
+CLOCK_TOLERANCE_S = 2.0
+"""How far the writer's two clocks and ours may drift apart before boottime is not believed."""
+
+OVERDUE_S = 600.0
+"""AWS leaves a notice up when it fails to take the instance (cloud-contract 1.2, 2026-11-30)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopNotice:
+    """One notice as the trainer knows it, from the flag file or from a signal."""
+
+    id: str
+    """The notice's id, the same on every node that heard of it."""
+    is_stop: bool
+    """True: the node goes away. False: advisory, the next save is brought forward."""
+    deadline_s: float | None
+    """Instant on CLOCK_BOOTTIME of this machine; None when nobody knows."""
+    source: str
+    """Who said so, for people: ``flag:aws_imds`` or ``signal``."""
+
+    @property
+    def is_overdue(self) -> bool:
+        """True if the node is still there long after its deadline: the notice holds nobody back."""
+        return self.deadline_s is not None and boottime_s() > self.deadline_s + OVERDUE_S
+
+
+def run_directory() -> Path:
+    """Return where the watcher puts its files: ``REPRIEVE_RUN_DIR``, else ``/run/reprieve``."""
+    return Path(os.environ.get("REPRIEVE_RUN_DIR", "/run/reprieve"))
+
+
+def read_flag(path: Path) -> StopNotice | None:
+    """Read the flag file; None when there is none, or when it is from an earlier boot.
+
+    Raises:
+        FlagError: The file is there and cannot be understood. Treat it as a stop.
+    """
+    try:
+        data = read_json_object(path, max_bytes=MAX_FLAG_BYTES)
+    except FileNotFoundError:
+        return None
+    except UntrustedFileError as error:
+        raise FlagError(str(error)) from error
+    if data.get("schema") != 1:
+        raise FlagError(f"{path} has schema {data.get('schema')!r}; this trainer reads schema 1")
+    if _is_void(data):
+        return None
+    return StopNotice(
+        id=_text(data, "id", path),
+        is_stop=_is_stop(data, path),
+        deadline_s=_deadline_s(data, path),
+        source=f"flag:{_text(data, 'source', path)}",
+    )
+
+
+def _is_void(data: dict[str, Json]) -> bool:
+    """Tell whether the flag was written in another boot of this machine."""
+    here = boot_id()
+    return here is not None and data.get("boot_id") not in (None, here)
+
+
+def _is_stop(data: dict[str, Json], path: Path) -> bool:
+    urgency = data.get("urgency")
+    if urgency not in ("stop", "advisory"):
+        raise FlagError(f"{path} has urgency {urgency!r}; known are stop and advisory")
+    return urgency == "stop"
+
+
+def _deadline_s(data: dict[str, Json], path: Path) -> float | None:
+    """Turn the flag's deadline into an instant on our CLOCK_BOOTTIME.
+
+    The writer's boottime is believed only while both its stamps agree with our clocks (a time
+    namespace shifts CLOCK_BOOTTIME under one boot id: node-facts, 2026-11-30), else its wall
+    clock is; of two credible answers the earlier counts.
+    """
+    if data.get("deadline") is None:
+        return None
+    wall_left_s = _instant(data, "deadline", path) - time.time()
+    by_wall = boottime_s() + wall_left_s
+    deadline, written = data.get("deadline_boottime_s"), data.get("written_boottime_s")
+    if not (isinstance(deadline, int | float) and isinstance(written, int | float)):
+        return by_wall
+    age_by_wall = time.time() - _instant(data, "written_at", path)
+    if abs(age_by_wall - (boottime_s() - written)) > CLOCK_TOLERANCE_S:
+        return by_wall
+    return min(by_wall, float(deadline))
+
+
+def _instant(data: dict[str, Json], key: str, path: Path) -> float:
+    text = _text(data, key, path)
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError as error:
+        raise FlagError(f"{path} has an unreadable {key} {text!r}") from error
+
+
+def _text(data: dict[str, Json], key: str, path: Path) -> str:
+    value = data.get(key)
+    if not isinstance(value, str):
+        raise FlagError(f"{path} has no readable {key}: {value!r}")
+    return value

@@ -1,0 +1,74 @@
+"""Exit codes, and the rule that makes one of what the ranks have left.
+
+75 is EX_TEMPFAIL of sysexits.h, "try again later": 0 would hide a preemption from the scheduler,
+143 is what any unhandled SIGTERM yields, and torchrun turns everything into 1.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainer_hooks.results import RankResult, RankState
+
+EXIT_DONE = os.EX_OK
+EXIT_CRASHED = 1
+EXIT_PREEMPTED = os.EX_TEMPFAIL
+EXIT_CONFIG = os.EX_CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A local rank that torchrun saw die."""
+
+    pid: int
+    exit_status: int
+    """As ``subprocess`` has it: negative for death by a signal."""
+
+
+def launch_exit_code(
+    results: Sequence[RankResult | None],
+    failures: Mapping[int, Failure],
+    *,
+    stopped_by: int | None,
+    has_failed: bool,
+) -> int:
+    """Return the exit code of a launch.
+
+    Args:
+        results: By local rank, what each rank has left.
+        failures: By local rank, in the order of their deaths, what torchrun saw die first.
+        stopped_by: The signal that the launcher itself got, if it did.
+        has_failed: False if torchrun saw every rank exit with 0.
+    """
+    own = [_own_result(rank, result, failures) for rank, result in enumerate(results)]
+    states = {result.state if result is not None else None for result in own}
+    if states == {RankState.FINISHED}:
+        return EXIT_DONE
+    if states <= {RankState.FINISHED, RankState.SAVED}:
+        return EXIT_PREEMPTED
+    if not has_failed:
+        return EXIT_DONE
+    for rank, failure in failures.items():
+        result = own[rank]
+        if result is None or result.state is RankState.RUNNING:
+            return _code_of(failure.exit_status)
+    if stopped_by is None:
+        return EXIT_CRASHED
+    # Told to stop before any rank had begun: nothing was there to save.
+    return EXIT_PREEMPTED if states == {None} else _code_of(-stopped_by)
+
+
+def _own_result(
+    rank: int, result: RankResult | None, failures: Mapping[int, Failure]
+) -> RankResult | None:
+    """Drop a result that an earlier process of this rank has left before an in-agent restart."""
+    failure = failures.get(rank)
+    if result is not None and failure is not None and failure.pid != result.pid:
+        return None
+    return result
+
+
+def _code_of(exit_status: int) -> int:
+    if exit_status < 0:
+        return 128 - exit_status
+    return exit_status if exit_status != 0 else EXIT_CRASHED

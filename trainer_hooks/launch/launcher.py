@@ -1,0 +1,130 @@
+"""``reprieve-trainer launch``: torchrun in all but the exit code.
+
+torchrun exits 1 for everything its workers say (trainer-facts 3, 2026-11-30). Here each rank
+leaves a result file, and one pure rule makes an exit code of them.
+"""
+
+import json
+import logging
+import os
+import resource
+import signal
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from torch.distributed import run as torchrun
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous.api import RendezvousError
+
+from trainer_hooks.errors import FlagError
+from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
+from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
+from trainer_hooks.results import RESULT_DIR_VARIABLE, RankResult, read_result
+
+log = logging.getLogger(__name__)
+
+AGENT_EXIT_S = 5.0
+"""What the agent itself needs after its workers, out of the window."""
+
+_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
+"""torchrun's own, and SIGUSR1: an agent that does not handle it dies and leaves orphans."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchReport:
+    """How a launch ended."""
+
+    exit_code: int
+    reason: str
+    results: list[RankResult | None] = field(default_factory=list)
+    """By local rank."""
+
+
+def launch(arguments: Sequence[str], *, window_s: float) -> LaunchReport:
+    """Run a script on this node's ranks as torchrun does, and say how it ended.
+
+    Args:
+        arguments: torchrun's own, then the script and its arguments.
+        window_s: How long the ranks may take between SIGTERM and their exit.
+    """
+    notice = _stop_in_force()
+    if notice is not None:
+        reason = f"nothing started: stop notice {notice.id} is in force on this node"
+        return LaunchReport(exit_code=EXIT_PREEMPTED, reason=reason)
+    options = torchrun.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
+    _set_environment(window_s)
+    _raise_file_limit()
+    ranks = torchrun.determine_local_world_size(options.nproc_per_node)
+    with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
+        os.environ[RESULT_DIR_VARIABLE] = directory
+        failures, stopped_by, reason = _run(options)
+        results = [read_result(Path(directory), rank) for rank in range(ranks)]
+    code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
+    return LaunchReport(exit_code=code, reason=_summary(results, reason), results=results)
+
+
+def write_report(report: LaunchReport, path: Path) -> None:
+    """Write a launch's end as JSON."""
+    path.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
+
+
+def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
+    """Run torchrun; return what it saw die, the signal that stopped it, and its complaint."""
+    try:
+        torchrun.run(options)
+    except ChildFailedError as error:
+        in_order = sorted(error.failures.values(), key=lambda failure: failure.timestamp)
+        failures = {f.local_rank: Failure(pid=f.pid, exit_status=f.exitcode) for f in in_order}
+        return failures, None, str(error)
+    except SignalException as error:
+        return {}, int(error.sigval), f"stopped by {signal.Signals(error.sigval).name}"
+    except RendezvousError as error:
+        # The node that hosts the rendezvous has left first; the ranks' own files still count.
+        return {}, None, f"the rendezvous is lost: {error}"
+    return {}, None, None
+
+
+def _stop_in_force() -> StopNotice | None:
+    """Return the notice that forbids a start."""
+    path = run_directory() / FLAG_NAME
+    try:
+        notice = read_flag(path)
+    except FlagError as error:
+        log.error("flag file taken as a stop: %s", error)  # noqa: TRY400 - the message is whole
+        return StopNotice(id="unreadable-flag", is_stop=True, deadline_s=None, source="flag")
+    if notice is None or not notice.is_stop:
+        return None
+    if notice.is_overdue:
+        log.warning(
+            "notice %s is long past its deadline and this node still lives: starting all the same",
+            notice.id,
+        )
+        return None
+    return notice
+
+
+def _set_environment(window_s: float) -> None:
+    # A --shutdown-timeout on the command line wins over the variable.
+    # With the worker store shared with the agent, an in-agent restart breaks gloo (8.4).
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    grace = str(max(1, int(window_s - AGENT_EXIT_S)))
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", grace)
+
+
+def _raise_file_limit() -> None:
+    """Rank 0 hosts the Store: three connections a rank of the world, and gloo's own."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _summary(results: Sequence[RankResult | None], reason: str | None) -> str:
+    known = [result for result in results if result is not None]
+    if not known:
+        return reason or "done; the script does not use TrainerHooks"
+    states = "+".join(sorted({result.state.value for result in known}))
+    step = max(result.step for result in known)
+    committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
+    return f"ranks {states} at step {step}, newest checkpoint {committed}"

@@ -1,0 +1,74 @@
+"""Leaving together: after the commit, through a bounded barrier, the Store's host last.
+
+torchrun sends SIGTERM to the peers of the first rank that exits non-zero within 0.1 s, and kills
+them 30 s later, whatever its flags say (trainer-facts 3, runs a1 and a5, 2026-11-30). And when
+the rank that hosts the Store goes first, the others lose it while they still need it.
+"""
+
+import logging
+import os
+import signal
+import sys
+from datetime import timedelta
+from typing import NoReturn
+
+from torch.distributed import DistError
+
+from trainer_hooks.world import World
+
+log = logging.getLogger(__name__)
+
+LAST_WORDS_S = 2.0
+"""How long the Store's host waits for the others to have passed the barrier."""
+
+
+class Departure:
+    """The exit of this generation. Every rank makes one and makes the same calls."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._store = world.connection()
+
+    def agree_is_committed(self, *, is_committed: bool) -> bool:
+        """Return the same answer on all ranks, whatever each has seen; the first one counts.
+
+        A rank may learn of the final commit just as another one's time is up; without this, one
+        would exit 0 and the other 75.
+        """
+        mine = "yes" if is_committed else "no"
+        return self._store.compare_set("final_commit", "", mine) == b"yes"
+
+    def barrier(self, timeout_s: float) -> None:
+        """Wait until all ranks are here, for at most ``timeout_s``; then leave all the same."""
+        try:
+            self._pass("arrived", timeout_s)
+            if self._world.is_coordinator:
+                self._pass("gone", LAST_WORDS_S)
+            else:
+                self._count("gone")
+        except DistError as error:
+            log.warning("left without the others: %s", str(error).splitlines()[0])
+
+    def _pass(self, name: str, timeout_s: float) -> None:
+        self._count(name)
+        self._store.wait([f"leave/{name}/all"], timedelta(seconds=timeout_s))
+
+    def _count(self, name: str) -> None:
+        if self._store.add(f"leave/{name}", 1) == self._world.size:
+            self._store.set(f"leave/{name}/all", "1")
+
+
+def exit_process(code: int, *, is_save_abandoned: bool) -> NoReturn:
+    """End this process.
+
+    The agent's SIGTERM to the peers of the first rank to leave must not change their codes any
+    more. An abandoned save's threads would hold the interpreter's exit past the deadline, so then
+    nothing is waited for.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if is_save_abandoned:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)

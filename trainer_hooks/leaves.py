@@ -1,0 +1,81 @@
+"""Splitting a state dict into tensors, which DCP writes, and the rest, which is JSON.
+
+DCP would pickle every non-tensor leaf; a pickle in a checkpoint is a program that runs at
+resume. What JSON can't hold is refused here, by name, while the job that made it still lives.
+"""
+
+import math
+from collections.abc import Mapping
+
+import torch
+
+from trainer_hooks.errors import StateError
+from trainer_hooks.untrusted import Json
+
+_TENSOR, _TUPLE, _FLOAT, _ITEMS = "$tensor", "$tuple", "$float", "$items"
+_MARKS = {_TENSOR, _TUPLE, _FLOAT, _ITEMS}
+
+
+def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:
+    """Return ``value`` as JSON, its tensors taken out into ``tensors`` under their paths.
+
+    Raises:
+        StateError: A leaf is neither a tensor nor anything JSON can hold; names its path.
+    """
+    match value:
+        case torch.Tensor():
+            tensors[path] = value
+            return {_TENSOR: path}
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():  # a numpy.float64 is one too: LambdaLR leaves some (trainer-facts 8.12)
+            return float(value) if math.isfinite(value) else {_FLOAT: repr(float(value))}
+        case list():
+            return [split(f"{path}.{i}", item, tensors) for i, item in enumerate(value)]
+        case tuple():
+            return {_TUPLE: [split(f"{path}.{i}", item, tensors) for i, item in enumerate(value)]}
+        case Mapping():
+            return _split_mapping(path, value, tensors)
+    raise StateError(
+        f"{path} is a {type(value).__module__}.{type(value).__qualname__}: a checkpoint holds "
+        "tensors and what JSON can hold; convert it in state_dict() or leave it out"
+    )
+
+
+def join(value: Json, tensors: Mapping[str, torch.Tensor]) -> object:
+    """Undo ``split``.
+
+    Raises:
+        StateError: A tensor that the JSON names is not among ``tensors``.
+    """
+    if isinstance(value, list):
+        return [join(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"$tensor": str(path)}:
+            if path not in tensors:
+                raise StateError(f"the checkpoint names a tensor {path} that it does not hold")
+            return tensors[path]
+        case {"$float": str(text)}:
+            return float(text)
+        case {"$tuple": list(items)}:
+            return tuple(join(item, tensors) for item in items)
+        case {"$items": list(pairs)}:
+            return {key: join(item, tensors) for key, item in pairs}  # type: ignore[misc, has-type, str-unpack]  # written by split as pairs
+    return {key: join(item, tensors) for key, item in value.items()}
+
+
+def _split_mapping(
+    path: str, value: Mapping[object, object], tensors: dict[str, torch.Tensor]
+) -> Json:
+    if all(isinstance(key, str) for key in value) and not _MARKS.intersection(value):
+        return {str(key): split(f"{path}.{key}", item, tensors) for key, item in value.items()}
+    if not all(isinstance(key, str | int) for key in value):
+        raise StateError(f"{path} has keys that are neither strings nor integers")
+    pairs: list[Json] = []
+    for key, item in value.items():
+        pairs.append([key, split(f"{path}.{key}", item, tensors)])  # type: ignore[list-item]  # checked above
+    return {_ITEMS: pairs}

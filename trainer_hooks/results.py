@@ -1,0 +1,98 @@
+"""Result files: how each rank tells its launcher what became of it.
+
+torchrun passes no exit code on, and its own SIGTERM may hit a rank that has long saved
+everything; so the file decides, not the exit status. Written whole, by rename.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from trainer_hooks.errors import UntrustedFileError
+from trainer_hooks.untrusted import read_json_object
+
+RESULT_DIR_VARIABLE = "REPRIEVE_RESULT_DIR"
+_MAX_BYTES = 64 * 1024
+
+
+class RankState(StrEnum):
+    """How far a rank has come."""
+
+    RUNNING = "running"
+    """It trains, or it died training."""
+    SAVED = "saved"
+    """Preempted, with all done that could be: however it dies after this, it is no crash."""
+    FINISHED = "finished"
+    """It has reached ``until``, and the final checkpoint is committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankResult:
+    """One rank's last word."""
+
+    state: RankState
+    pid: int
+    rank: int
+    step: int
+    """Steps finished."""
+    committed_step: int | None
+    """Step of the newest checkpoint this run knows of."""
+    instants: Mapping[str, float] = field(default_factory=dict)
+    """What happened when, as seconds of Unix time: noticed, agreed, stopped, committed ..."""
+
+
+def write_result(directory: Path, local_rank: int, result: RankResult) -> None:
+    """Write this rank's result for its launcher. Each rank calls it for itself."""
+    path = _path(directory, local_rank)
+    temporary = path.with_suffix(".tmp")
+    body = {
+        "schema": 1,
+        "state": result.state,
+        "pid": result.pid,
+        "rank": result.rank,
+        "step": result.step,
+        "committed_step": result.committed_step,
+        "instants": dict(result.instants),
+    }
+    temporary.write_text(json.dumps(body), encoding="ascii")
+    temporary.replace(path)
+
+
+def read_result(directory: Path, local_rank: int) -> RankResult | None:
+    """Read a rank's result; None if it never wrote one, or wrote nonsense."""
+    try:
+        data = read_json_object(_path(directory, local_rank), max_bytes=_MAX_BYTES)
+    except (FileNotFoundError, UntrustedFileError):
+        return None
+    match data:
+        case {
+            "schema": 1,
+            "state": str(state),
+            "pid": int(pid),
+            "rank": int(rank),
+            "step": int(step),
+            "committed_step": None | int() as committed_step,
+            "instants": dict(instants),
+        } if state in set(RankState):
+            return RankResult(
+                state=RankState(state),
+                pid=pid,
+                rank=rank,
+                step=step,
+                committed_step=committed_step,
+                instants={k: float(v) for k, v in instants.items() if isinstance(v, int | float)},
+            )
+    return None
+
+
+def result_directory() -> Path | None:
+    """Return where the launcher wants results, or None without one."""
+    value = os.environ.get(RESULT_DIR_VARIABLE)
+    return Path(value) if value else None
+
+
+def _path(directory: Path, local_rank: int) -> Path:
+    return directory / f"local_rank_{local_rank:03d}.json"

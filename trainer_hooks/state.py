@@ -1,0 +1,131 @@
+"""TrainState: everything a resumed run needs to go on as if nothing had happened."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch.distributed.checkpoint.state_dict import (
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
+
+from trainer_hooks.errors import StateError
+from trainer_hooks.leaves import join, split
+from trainer_hooks.rng import capture_rng
+from trainer_hooks.untrusted import Json
+
+
+class Stateful(Protocol):
+    """Anything with ``state_dict`` and ``load_state_dict``; nothing need be inherited."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state."""
+
+    def load_state_dict(self, state_dict: dict[str, Any], /) -> object:
+        """Set the state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state of one rank at a step boundary: tensors by path, and the rest as JSON."""
+
+    step: int
+    """Steps finished, counted from 0 on the host."""
+    tensors: dict[str, torch.Tensor]
+    """Live tensors, not copies: staging copies them. Any shape, dtype and device."""
+    leaves: dict[str, Json]
+    """Component -> its state dict without tensors."""
+    rng: dict[str, Json]
+    """This rank's generators, at this boundary."""
+
+
+@dataclass(kw_only=True)
+class TrainState:
+    """The components of a training run. One that does not exist is declared so with ``None``.
+
+    A checkpoint without the optimizer, the schedule or the data position is a model export, and
+    resuming from it trains another model; so each component must be named, and a checkpoint
+    whose components differ from these is refused.
+    """
+
+    model: torch.nn.Module
+    """The model, wrapped or not: keys are the parameters' own names under DDP and FSDP alike."""
+    optimizer: torch.optim.Optimizer
+    """The optimizer over the model's parameters."""
+    scheduler: Stateful | None
+    """Learning-rate schedule."""
+    scaler: Stateful | None
+    """Gradient scaler."""
+    data: Stateful | None
+    """Data position: a ResumableSampler, or None for data that has none."""
+    extras: Mapping[str, Stateful] = field(default_factory=dict)
+    """Anything else with a state (EMA, fp32 masters), equal on all ranks or sharded by DTensor."""
+    seed: int = 0
+    """Seeds the generators anew when a checkpoint is resumed by another number of ranks."""
+    has_stepped: bool = field(default=False, init=False)
+    """True once the optimizer has stepped or was restored: no capture is right before that."""
+
+    def __post_init__(self) -> None:
+        # get_optimizer_state_dict steps an optimizer that never has, with zero gradients, and
+        # AdamW remembers it (trainer-facts 8.10, 2026-11-30).
+        self.optimizer.register_step_post_hook(self._note_step)
+
+    def capture(self, step: int) -> Snapshot:
+        """Take the state at the boundary after ``step`` steps. All ranks call it.
+
+        RNG comes first: a ``state_dict`` may draw random numbers.
+
+        Raises:
+            StateError: Something cannot be captured; named by its path.
+        """
+        if not self.has_stepped:
+            raise StateError("the optimizer has not stepped yet: there is nothing to capture")
+        rng = capture_rng()
+        tensors, leaves = self._collect()
+        return Snapshot(step=step, tensors=tensors, leaves=leaves, rng=rng)
+
+    def template(self) -> dict[str, torch.Tensor]:
+        """Return the tensors to load into. It disturbs an optimizer that has not stepped, so
+        the only thing to do next is ``restore``. All ranks call it.
+        """
+        return self._collect()[0]
+
+    def restore(self, tensors: Mapping[str, torch.Tensor], leaves: Mapping[str, Json]) -> None:
+        """Set every component but RNG. All ranks call it.
+
+        Raises:
+            StateError: The checkpoint has other components than this state.
+        """
+        ours = {"model", "optimizer", *self._others()}
+        if ours != set(leaves):
+            raise StateError(
+                f"the checkpoint's components and this state's differ: only in the checkpoint "
+                f"{sorted(set(leaves) - ours)}, only here {sorted(ours - set(leaves))}"
+            )
+        state = {name: join(leaf, tensors) for name, leaf in leaves.items()}
+        set_model_state_dict(self.model, state["model"])  # type: ignore[arg-type]  # a dict by construction
+        set_optimizer_state_dict(self.model, self.optimizer, state["optimizer"])  # type: ignore[arg-type]  # likewise
+        for name, component in self._others().items():
+            component.load_state_dict(state[name])  # type: ignore[arg-type]  # likewise
+        self.has_stepped = True
+
+    def _collect(self) -> tuple[dict[str, torch.Tensor], dict[str, Json]]:
+        states: dict[str, object] = {
+            "model": get_model_state_dict(self.model),
+            "optimizer": get_optimizer_state_dict(self.model, self.optimizer),
+        }
+        states |= {name: component.state_dict() for name, component in self._others().items()}
+        tensors: dict[str, torch.Tensor] = {}
+        leaves = {name: split(name, value, tensors) for name, value in states.items()}
+        return tensors, leaves
+
+    def _others(self) -> dict[str, Stateful]:
+        named = {"scheduler": self.scheduler, "scaler": self.scaler, "data": self.data}
+        present = {name: component for name, component in named.items() if component is not None}
+        return present | {f"extras.{name}": extra for name, extra in self.extras.items()}
+
+    def _note_step(self, *_: object) -> None:
+        self.has_stepped = True

@@ -1,0 +1,125 @@
+"""StopListener: one thread per process that learns of a notice, by file or by signal.
+
+The training loop never waits for it: it tells whoever asked to be told, and keeps the most
+urgent notice for everybody else to look at.
+"""
+
+import contextlib
+import logging
+import select
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from inotify_simple import INotify, flags
+
+from trainer_hooks.errors import FlagError
+from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
+from trainer_hooks.signals import SignalPipe
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+"""Also without an event: gVisor and network file systems deliver none (node-facts, 2026-11-30)."""
+
+DEADLINE_JITTER_S = 1.0
+"""Smaller differences are two readings of one deadline, not news."""
+
+UNREADABLE_FLAG_ID = "unreadable-flag"
+
+
+class StopListener:
+    """Watches the flag file and the stop signals from a thread of its own.
+
+    Args:
+        on_news: Called from the listener's thread whenever ``pending()`` has changed.
+        flag_path: The flag file; None stands for the run directory's.
+    """
+
+    def __init__(self, on_news: Callable[[], None], *, flag_path: Path | None = None) -> None:
+        self._on_news = on_news
+        self._flag_path = flag_path or run_directory() / FLAG_NAME
+        self._signals = SignalPipe()
+        self._pending: StopNotice | None = None
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="reprieve-stop", daemon=True)
+        self._signal_fd = -1
+
+    def start(self) -> None:
+        """Look once, then listen. Call it from the main thread."""
+        self._signal_fd = self._signals.install()
+        self._look()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening and give the signal handlers back. Call it from the main thread."""
+        self._closing.set()
+        self._signals.wake()
+        self._thread.join(timeout=2 * LOOK_EVERY_S)
+        self._signals.close()
+
+    def pending(self) -> StopNotice | None:
+        """Return the most urgent notice in force on this node, or None; any thread may ask."""
+        return self._pending
+
+    def _listen(self) -> None:
+        with contextlib.closing(INotify()) as inotify:
+            watched: list[int] = [self._signal_fd]
+            while not self._closing.is_set():
+                if len(watched) == 1 and self._watch_directory(inotify):
+                    watched.append(inotify.fileno())
+                select.select(watched, [], [], LOOK_EVERY_S)
+                inotify.read(timeout=0)
+                self._signals.drain()
+                self._look()
+
+    def _watch_directory(self, inotify: INotify) -> bool:
+        """Ask for events of the run directory; it may come into being later."""
+        wanted = flags.MOVED_TO | flags.CREATE | flags.CLOSE_WRITE | flags.DELETE
+        try:
+            inotify.add_watch(self._flag_path.parent, wanted)
+        except OSError:
+            return False
+        return True
+
+    def _look(self) -> None:
+        notice = self._most_urgent()
+        if _same(notice, self._pending):
+            return
+        if notice is None:
+            log.warning("notice withdrawn notice_id=%s", self._pending and self._pending.id)
+        else:
+            log.warning(
+                "notice notice_id=%s source=%s is_stop=%s", notice.id, notice.source, notice.is_stop
+            )
+        self._pending = notice
+        self._on_news()
+
+    def _most_urgent(self) -> StopNotice | None:
+        """A flag that says stop knows a deadline, a signal does not; advice comes last."""
+        flag = self._flag()
+        if self._signals.received and not (flag and flag.is_stop):
+            names = "+".join(signal.Signals(n).name for n in sorted(self._signals.received))
+            return StopNotice(id=names, is_stop=True, deadline_s=None, source="signal")
+        return flag
+
+    def _flag(self) -> StopNotice | None:
+        try:
+            flag = read_flag(self._flag_path)
+        except FlagError as error:
+            if self._pending is None or self._pending.id != UNREADABLE_FLAG_ID:
+                log.error("flag file taken as a stop with unknown deadline: %s", error)  # noqa: TRY400 - no traceback: the message is whole
+            return StopNotice(id=UNREADABLE_FLAG_ID, is_stop=True, deadline_s=None, source="flag")
+        return None if flag is None or flag.is_overdue else flag
+
+
+def _same(one: StopNotice | None, other: StopNotice | None) -> bool:
+    """Compare what matters: a deadline read twice from two clocks differs by microseconds."""
+    if one is None or other is None:
+        return one is other
+    if (one.id, one.is_stop) != (other.id, other.is_stop):
+        return False
+    if one.deadline_s is None or other.deadline_s is None:
+        return one.deadline_s == other.deadline_s
+    return abs(one.deadline_s - other.deadline_s) < DEADLINE_JITTER_S

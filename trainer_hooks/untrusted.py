@@ -1,0 +1,62 @@
+"""Reading small JSON files that another process wrote, without trusting it."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import TypeAlias
+
+from trainer_hooks.errors import UntrustedFileError
+
+MAX_DEPTH = 32
+"""Deeper nesting than any file of ours has, far below what Python's parser can take."""
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+
+def read_json_object(path: Path, *, max_bytes: int) -> dict[str, Json]:
+    """Read one JSON object from a plain file of at most ``max_bytes`` bytes.
+
+    Symbolic links, fifos, devices and hard links are refused, and opening never blocks.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UntrustedFileError: The file is of another kind, too large, or no JSON object.
+    """
+    try:
+        data = json.loads(_read_plain_file(path, max_bytes))
+    except (ValueError, RecursionError) as error:
+        raise UntrustedFileError(f"{path} is not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise UntrustedFileError(f"{path} holds {type(data).__name__}, not a JSON object")
+    if _depth_exceeds(data, MAX_DEPTH):
+        raise UntrustedFileError(f"{path} is nested deeper than {MAX_DEPTH} levels")
+    return data
+
+
+def _read_plain_file(path: Path, max_bytes: int) -> bytes:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UntrustedFileError(f"{path} cannot be opened: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise UntrustedFileError(f"{path} is not a regular file")
+        # A writer that renames over the file leaves its old inode with 0 links: that is fine.
+        if found.st_nlink > 1:
+            raise UntrustedFileError(f"{path} has {found.st_nlink} hard links")
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise UntrustedFileError(f"{path} is larger than {max_bytes} bytes")
+    return data
+
+
+def _depth_exceeds(value: Json, limit: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return False
+    children = value.values() if isinstance(value, dict) else value
+    return limit == 0 or any(_depth_exceeds(child, limit - 1) for child in children)

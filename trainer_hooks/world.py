@@ -1,0 +1,119 @@
+"""The ranks that train together: who we are, the Store we share, and a gloo group of our own.
+
+The only module that touches process groups. A single process is a world of one, with a Store in
+memory and no group.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol, TypeVar, cast
+
+import torch.distributed as dist
+
+from trainer_hooks.errors import ConfigError
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """What we use of a c10d Store; torch's own stubs lack half of it."""
+
+    def set(self, key: str, value: str) -> None:
+        """Write a value."""
+
+    def get(self, key: str) -> bytes:
+        """Read a value, waiting for it."""
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a counter and return its new value."""
+
+    def append(self, key: str, value: str) -> None:
+        """Append to a value."""
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        """Write if the value is as expected ("" = absent); return the value that stands."""
+
+    def wait(self, keys: list[str], timeout: timedelta) -> None:
+        """Block until all keys exist."""
+
+    def delete_key(self, key: str) -> bool:
+        """Remove a key."""
+
+    def clone(self) -> "Store":
+        """Open a second connection: a blocked wait holds its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The ranks of one generation of the job."""
+
+    rank: int
+    size: int
+    store: Store
+    """Under a prefix drawn for this generation: nothing an earlier one left can be read."""
+    group: dist.ProcessGroup | None
+    """A gloo group of our own, so that no collective of ours meets one of the training's."""
+
+    @classmethod
+    def connect(cls) -> "World":
+        """Join the other ranks. All ranks call it, after ``init_process_group``.
+
+        Raises:
+            ConfigError: The default process group has no Store that can be cloned.
+        """
+        if not (dist.is_available() and dist.is_initialized()):
+            return cls(rank=0, size=1, store=cast("Store", dist.HashStore()), group=None)
+        group = dist.new_group(backend="gloo")
+        # The agent's restart count is no generation: it differs between nodes and stands still
+        # when the membership changes (trainer-facts 8.3, 2026-11-30). A random token is one.
+        token = [secrets.token_hex(4)]
+        dist.broadcast_object_list(token, src=0, group=group)
+        store = dist.PrefixStore(f"reprieve/{token[0]}", _own_connection())
+        return cls(
+            rank=dist.get_rank(),
+            size=dist.get_world_size(),
+            store=cast("Store", store),
+            group=group,
+        )
+
+    @property
+    def is_coordinator(self) -> bool:
+        """True on the one rank that reserves and commits."""
+        return self.rank == 0
+
+    def connection(self) -> Store:
+        """Return a connection for one thread that will block on it."""
+        return self.store if self.group is None else self.store.clone()
+
+    def from_coordinator(self, value: T | None) -> T:
+        """Return rank 0's value on every rank. All ranks call it, none while a save is in flight."""
+        box = [value]
+        if self.group is not None:
+            dist.broadcast_object_list(box, src=0, group=self.group)
+        return cast("T", box[0])
+
+    def from_all(self, value: T) -> list[T]:
+        """Return every rank's value, by rank. All ranks call it, none while a save is in flight."""
+        if self.group is None:
+            return [value]
+        values: list[T | None] = [None] * self.size
+        dist.all_gather_object(values, value, group=self.group)
+        return cast("list[T]", values)
+
+
+def _own_connection() -> dist.Store:
+    """Clone the Store that the ranks met on.
+
+    The accessor is private, and the only one that works however the group was made (environment,
+    tcp://, file://); this is its single use.
+    """
+    store = dist.distributed_c10d._get_default_store()  # noqa: SLF001 - see above
+    try:
+        clone: dist.Store = store.clone()
+    except (AttributeError, RuntimeError, NotImplementedError) as error:
+        raise ConfigError(
+            f"the process group's {type(store).__name__} cannot be cloned; "
+            "initialise torch.distributed with env:// or tcp://"
+        ) from error
+    return clone
