@@ -14,8 +14,8 @@ CONTEXT = 64
 """Characters the model sees at once."""
 
 
-class Manual(Dataset[tuple[int, Tensor, Tensor]]):
-    """Python's manual in pieces: (id, characters, the same shifted by one), int64[CONTEXT] each."""
+class Manual(Dataset[tuple[Tensor, Tensor, Tensor]]):
+    """Python's manual in pieces: (id, characters, the same shifted by one), all int64."""
 
     def __init__(self) -> None:
         text = "\n".join(topics[name] for name in sorted(topics))
@@ -28,11 +28,11 @@ class Manual(Dataset[tuple[int, Tensor, Tensor]]):
         """Return the number of pieces."""
         return (len(self.characters) - 1) // CONTEXT
 
-    def __getitem__(self, index: int) -> tuple[int, Tensor, Tensor]:
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return one piece."""
         start = index * CONTEXT
         piece = self.characters[start : start + CONTEXT + 1]
-        return index, piece[:-1], piece[1:]
+        return torch.tensor(index), piece[:-1], piece[1:]
 
 
 class Block(nn.Module):
@@ -58,7 +58,8 @@ class Block(nn.Module):
         dropout = self.dropout if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
         x = x + self.from_attention(mixed.transpose(1, 2).reshape(batch, time, width))
-        return x + self.feed(self.norm_feed(x))
+        fed: Tensor = self.feed(self.norm_feed(x))
+        return x + fed
 
 
 class Gpt(nn.Module):
@@ -79,4 +80,5 @@ class Gpt(nn.Module):
         times = torch.arange(characters.shape[1], device=characters.device)
         x = self.blocks(self.character(characters) + self.position(times))
         logits: Tensor = self.head(self.norm(x))
-        return functional.cross_entropy(logits.flatten(0, 1), following.flatten())
+        loss: Tensor = functional.cross_entropy(logits.flatten(0, 1), following.flatten())
+        return loss

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from gpt import CONTEXT, Gpt, Manual
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
-from gpt import CONTEXT, Gpt, Manual
 from trainer_hooks import ResumableSampler, TrainerHooks, TrainState
 
 
@@ -59,7 +59,7 @@ def main() -> None:
             optimizer.step()
             optimizer.zero_grad()
             if options.log_dir:
-                log_step(options.log_dir, step, ids.tolist(), scheduler.get_last_lr()[0], loss)
+                log_step(options.log_dir, step, ids.tolist(), optimizer.param_groups[0]["lr"], loss)
             scheduler.step()
             if options.evaluate_every and (step + 1) % options.evaluate_every == 0:
                 evaluate(model, data, options.evaluate_s)
@@ -110,7 +110,9 @@ def log_step(directory: Path, step: int, ids: list[int], lr: float, loss: torch.
 
 def parse_options() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--checkpoint-dir", type=Path, required=True, help="shared by all ranks")
     parser.add_argument("--steps", type=int, default=300, help="where the run ends")
     parser.add_argument("--save-every", type=int, default=50, help="steps between checkpoints")
@@ -119,7 +121,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--log-dir", type=Path, help="write ids, learning rate and loss here")
     parser.add_argument("--min-step-s", type=float, default=0.0, help="slow the steps down to this")
     parser.add_argument("--evaluate-every", type=int, default=0, help="steps; 0 is never")
-    parser.add_argument("--evaluate-s", type=float, default=0.0, help="make an evaluation this long")
+    parser.add_argument(
+        "--evaluate-s", type=float, default=0.0, help="make an evaluation this long"
+    )
     return parser.parse_args()
 
 

@@ -112,7 +112,9 @@ class StepAgreement:
     def stop(self) -> Decision | None:
         """The stop that all ranks have agreed on, as soon as it is decided."""
         decided = self._decided[-1] if self._decided else None
-        return decided if isinstance(decided, Decision) and decided.outcome is Outcome.STOP else None
+        return (
+            decided if isinstance(decided, Decision) and decided.outcome is Outcome.STOP else None
+        )
 
     @property
     def deadline_s(self) -> float | None:
@@ -176,7 +178,7 @@ class StepAgreement:
         record = Published(
             rank=self._world.rank,
             position=self._position,
-            notice_id=notice and notice.id,
+            notice_id=None if notice is None else notice.id,
             is_stop=notice is not None and notice.is_stop,
             left_s=None if notice is None else seconds_left(notice.deadline_s),
         )

@@ -16,7 +16,7 @@ from trainer_hooks.batches import counted_batches
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.layout import Attempt
 from trainer_hooks.checkpoint.resume import ResumePoint, resume
-from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.saver import Checkpointer, SaveInFlight
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
@@ -181,8 +181,8 @@ class TrainerHooks:
     @property
     def outcome(self) -> RunOutcome:
         """How the run stands."""
-        newest = self._checkpointer and self._checkpointer.last_committed
-        resumed = self._resume_point and self._resume_point.step
+        newest = None if self._checkpointer is None else self._checkpointer.last_committed
+        resumed = None if self._resume_point is None else self._resume_point.step
         return RunOutcome(
             is_preempted=self._stop is not None and not self._is_finished,
             is_finished=self._is_finished,
@@ -215,7 +215,7 @@ class TrainerHooks:
 
     def _is_saved(self) -> bool:
         """Tell whether a save of this step was begun, or resumed from. The same on all ranks."""
-        saved = self._checkpointer and self._checkpointer.last
+        saved = self._last_save()
         if saved is not None and saved.name.step == self.step:
             return True
         return self._resume_point is not None and self._resume_point.step == self.step
@@ -232,16 +232,16 @@ class TrainerHooks:
             self.step = self._resume_point.step
 
     def _start_attempt(self) -> Attempt:
-        answer: Attempt | CheckpointError | None = None
+        attempt, failure = None, None
         if self._world.is_coordinator:
             try:
-                answer = start_attempt(self._root)
+                attempt = start_attempt(self._root)
             except CheckpointError as error:
-                answer = error
-        answer = self._world.from_coordinator(answer)
-        if isinstance(answer, CheckpointError):
-            raise answer
-        return answer
+                failure = error
+        attempt, failure = self._world.from_coordinator((attempt, failure))
+        if attempt is None:
+            raise failure or CheckpointError("rank 0 has started no attempt")
+        return attempt
 
     def _begin(self) -> None:
         """Do what must come last before the first step."""
@@ -261,10 +261,11 @@ class TrainerHooks:
         if decision is not None:
             self._note_stop(decision)
         elif not self._is_finished:
-            saved = self._checkpointer and self._checkpointer.last
+            saved = self._last_save()
             raise CheckpointError(
                 f"all {self.step} steps are done and the final checkpoint is not committed: "
-                f"{saved and saved.failure}; start the same command again to redo the last steps"
+                f"{None if saved is None else saved.failure}; "
+                "start the same command again to redo the last steps"
             )
 
     def _is_committed(self) -> bool:
@@ -281,8 +282,11 @@ class TrainerHooks:
         return True
 
     def _is_saving(self) -> bool:
-        saved = self._checkpointer and self._checkpointer.last
+        saved = self._last_save()
         return saved is not None and not saved.ended.is_set()
+
+    def _last_save(self) -> SaveInFlight | None:
+        return None if self._checkpointer is None else self._checkpointer.last
 
     def _leave_by(self) -> float | None:
         deadline_s = self._agreement.deadline_s

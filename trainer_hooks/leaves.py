@@ -16,7 +16,7 @@ _TENSOR, _TUPLE, _FLOAT, _ITEMS = "$tensor", "$tuple", "$float", "$items"
 _MARKS = {_TENSOR, _TUPLE, _FLOAT, _ITEMS}
 
 
-def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:
+def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:  # noqa: PLR0911 - one return a kind of leaf
     """Return ``value`` as JSON, its tensors taken out into ``tensors`` under their paths.
 
     Raises:
@@ -44,7 +44,7 @@ def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:
     )
 
 
-def join(value: Json, tensors: Mapping[str, torch.Tensor]) -> object:
+def join(value: Json, tensors: Mapping[str, torch.Tensor]) -> object:  # noqa: PLR0911 - likewise
     """Undo ``split``.
 
     Raises:
@@ -64,7 +64,7 @@ def join(value: Json, tensors: Mapping[str, torch.Tensor]) -> object:
         case {"$tuple": list(items)}:
             return tuple(join(item, tensors) for item in items)
         case {"$items": list(pairs)}:
-            return {key: join(item, tensors) for key, item in pairs}  # type: ignore[misc, has-type, str-unpack]  # written by split as pairs
+            return {key: join(item, tensors) for key, item in pairs}  # type: ignore[misc, str-unpack]  # written by split as pairs
     return {key: join(item, tensors) for key, item in value.items()}
 
 

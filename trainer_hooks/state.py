@@ -88,8 +88,9 @@ class TrainState:
         return Snapshot(step=step, tensors=tensors, leaves=leaves, rng=rng)
 
     def template(self) -> dict[str, torch.Tensor]:
-        """Return the tensors to load into. It disturbs an optimizer that has not stepped, so
-        the only thing to do next is ``restore``. All ranks call it.
+        """Return the tensors to load into. All ranks call it.
+
+        It disturbs an optimizer that has not stepped: do nothing next but ``restore``.
         """
         return self._collect()[0]
 

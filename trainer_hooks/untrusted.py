@@ -11,7 +11,7 @@ from trainer_hooks.errors import UntrustedFileError
 MAX_DEPTH = 32
 """Deeper nesting than any file of ours has, far below what Python's parser can take."""
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 def read_json_object(path: Path, *, max_bytes: int) -> dict[str, Json]:

@@ -7,7 +7,7 @@ memory and no group.
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import torch.distributed as dist
 
@@ -86,12 +86,12 @@ class World:
         """Return a connection for one thread that will block on it."""
         return self.store if self.group is None else self.store.clone()
 
-    def from_coordinator(self, value: T | None) -> T:
-        """Return rank 0's value on every rank. All ranks call it, none while a save is in flight."""
+    def from_coordinator(self, value: T) -> T:
+        """Return rank 0's value on every rank. All call it, none while a save is in flight."""
         box = [value]
         if self.group is not None:
             dist.broadcast_object_list(box, src=0, group=self.group)
-        return cast("T", box[0])
+        return box[0]
 
     def from_all(self, value: T) -> list[T]:
         """Return every rank's value, by rank. All ranks call it, none while a save is in flight."""
@@ -102,18 +102,17 @@ class World:
         return cast("list[T]", values)
 
 
-def _own_connection() -> dist.Store:
+def _own_connection() -> Any:  # noqa: ANN401 - torch's stubs know no Store.clone
     """Clone the Store that the ranks met on.
 
     The accessor is private, and the only one that works however the group was made (environment,
     tcp://, file://); this is its single use.
     """
-    store = dist.distributed_c10d._get_default_store()  # noqa: SLF001 - see above
+    store: Any = dist.distributed_c10d._get_default_store()  # noqa: SLF001 - see above
     try:
-        clone: dist.Store = store.clone()
+        return store.clone()
     except (AttributeError, RuntimeError, NotImplementedError) as error:
         raise ConfigError(
             f"the process group's {type(store).__name__} cannot be cloned; "
             "initialise torch.distributed with env:// or tcp://"
         ) from error
-    return clone

@@ -86,31 +86,33 @@ def _read_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMar
     body = {key: value for key, value in data.items() if key != "digest"}
     if data.get("digest") != digest_of(canonical(body)):
         raise UncommittedError(f"{path}: the commit marker is damaged, its digest differs")
+    match body:
+        case {
+            "schema": 1,
+            "step": int(step),
+            "attempt": str(attempt),
+            "world_size": int(world_size),
+            "save_every_steps": int(save_every_steps),
+            "created": str(created),
+            "files": list(files),
+        }:
+            if (step, attempt) != (name.step, str(name.attempt)):
+                raise UncommittedError(f"{path}: the marker is of step {step}, attempt {attempt}")
+            return CommitMarker(
+                name=name,
+                world_size=world_size,
+                save_every_steps=save_every_steps,
+                created=created,
+                files=_read_entries(path, files),
+            )
+    raise UncommittedError(f"{path}: unusable commit marker: not one of schema 1")
+
+
+def _read_entries(path: Path, files: list[Json]) -> tuple[FileEntry, ...]:
     try:
-        match body:
-            case {
-                "schema": 1,
-                "step": int(step),
-                "attempt": str(attempt),
-                "world_size": int(world_size),
-                "save_every_steps": int(save_every_steps),
-                "created": str(created),
-                "files": list(files),
-            }:
-                entries = tuple(FileEntry.from_json(entry) for entry in files)
-            case _:
-                raise ValueError("not a marker of schema 1")
+        return tuple(FileEntry.from_json(entry) for entry in files)
     except ValueError as error:
         raise UncommittedError(f"{path}: unusable commit marker: {error}") from error
-    if (step, attempt) != (name.step, str(name.attempt)):
-        raise UncommittedError(f"{path}: holds the marker of step {step}, attempt {attempt}")
-    return CommitMarker(
-        name=name,
-        world_size=world_size,
-        save_every_steps=save_every_steps,
-        created=created,
-        files=entries,
-    )
 
 
 def _check_file(path: Path, entry: FileEntry) -> None:

@@ -88,10 +88,9 @@ def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
 def _read_manifest(directory: Path, rank: int) -> list[FileEntry]:
     path = directory / manifest_file(rank)
     try:
-        data = read_json_object(path, max_bytes=MAX_MANIFEST_BYTES)
-        entries = data.get("files")
-        if data.get("schema") != 1 or data.get("rank") != rank or not isinstance(entries, list):
-            raise ValueError(f"not a manifest of rank {rank}")
-        return [FileEntry.from_json(entry) for entry in entries]
+        match read_json_object(path, max_bytes=MAX_MANIFEST_BYTES):
+            case {"schema": 1, "rank": int(of_rank), "files": list(entries)} if of_rank == rank:
+                return [FileEntry.from_json(entry) for entry in entries]
     except (OSError, UntrustedFileError, ValueError) as error:
         raise CheckpointError(f"the manifest {path} cannot be used: {error}") from error
+    raise CheckpointError(f"{path} is not the manifest of rank {rank}")

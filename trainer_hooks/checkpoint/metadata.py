@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
 
@@ -31,6 +32,8 @@ class _IndexUnpickler(pickle.Unpickler):
     """Finds classes of DCP's index, torch dtypes, and nothing that could act."""
 
     def find_class(self, module: str, name: str, /) -> Any:  # noqa: ANN401 - the signature of pickle
+        if module == "torch" and isinstance(getattr(torch, name, None), torch.dtype):
+            return getattr(torch, name)
         is_plain_class = module in _KNOWN_MODULES and name.isidentifier()
         if not (is_plain_class or (module, name) in _KNOWN_NAMES):
             raise pickle.UnpicklingError(f"it names {module}.{name}")
@@ -60,7 +63,9 @@ class SafeReader(FileSystemReader):
         except (OSError, ValueError, EOFError, AttributeError, pickle.UnpicklingError) as error:
             raise CheckpointError(f"{path} is not an index of tensors: {error}") from error
         if not isinstance(metadata, Metadata):
-            raise CheckpointError(f"{path} holds {type(metadata).__name__}, not an index of tensors")
+            raise CheckpointError(
+                f"{path} holds {type(metadata).__name__}, not an index of tensors"
+            )
         metadata.storage_meta = metadata.storage_meta or StorageMeta()
         metadata.storage_meta.load_id = self.load_id
         return metadata

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import CheckpointException
 
+from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.latest import Checkpoint, committed, damaged_files, open_checkpoint
 from trainer_hooks.checkpoint.metadata import SafeReader
@@ -53,16 +55,16 @@ def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
         CheckpointError: Checkpoints are there and none of them is whole; a fresh start over them
             would hide that, so nothing is loaded.
     """
-    candidates = iter(committed(root)) if world.is_coordinator else None
-    passed_over: list[str] = []
+    candidates = committed(root) if world.is_coordinator else iter(())
+    passed_over = []
     while True:
-        chosen = next(candidates, None) if candidates is not None else None
-        path = world.from_coordinator(chosen and str(chosen.path))
+        chosen = next(candidates, None)
+        path = world.from_coordinator(None if chosen is None else chosen.path)
         if path is None:
             break
-        damage = _damage(Path(path), world)
-        if not damage:
-            return _load(open_checkpoint(Path(path)), state, world)
+        point, damage = _try(path, state, world)
+        if point is not None:
+            return point
         passed_over.append(path)
         log.error("passed over %s: %s", path, "; ".join(damage))
     if passed_over:
@@ -73,33 +75,55 @@ def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
     return None
 
 
-def _damage(path: Path, world: World) -> list[str]:
-    """Have each file digested by exactly one rank; return what any of them found, on all ranks."""
-    try:
-        damaged = damaged_files(open_checkpoint(path), share=world.rank, shares=world.size)
-        mine = [f"{name} is damaged, its digest differs" for name in damaged]
-    except CheckpointError as error:
-        mine = [f"rank {world.rank}: {error}"]
+def _try(path: Path, state: TrainState, world: World) -> tuple[ResumePoint | None, list[str]]:
+    """Load one checkpoint on all ranks, or on none; return what any rank found wrong with it."""
+    damage = _gather(_damage(path, world), world)
+    if damage:
+        return None, damage
+    point, failure = _load(open_checkpoint(path), state, world)
+    failures = _gather(failure, world)
+    return (None, failures) if failures else (point, [])
+
+
+def _gather(mine: list[str], world: World) -> list[str]:
     return [found for of_rank in world.from_all(mine) for found in of_rank]
 
 
-def _load(checkpoint: Checkpoint, state: TrainState, world: World) -> ResumePoint:
+def _damage(path: Path, world: World) -> list[str]:
+    """Digest this rank's share of the files, so that each is read by exactly one rank."""
+    try:
+        damaged = damaged_files(open_checkpoint(path), share=world.rank, shares=world.size)
+    except CheckpointError as error:
+        return [f"rank {world.rank}: {error}"]
+    return [f"{name} is damaged, its digest differs" for name in damaged]
+
+
+def _load(
+    checkpoint: Checkpoint, state: TrainState, world: World
+) -> tuple[ResumePoint | None, list[str]]:
+    """Load into ``state``; return this rank's point, or why it has none.
+
+    A component that does not fit is an error of the program, not of the checkpoint: it is raised.
+    """
     marker = checkpoint.marker
-    # What is the same on all ranks is read from rank 0's file; it exists at any world size.
-    shared = read_rank_state(checkpoint.path, 0)
-    tensors = state.template()
-    dcp.load(
-        tensors,
-        storage_reader=SafeReader(checkpoint.path),
-        process_group=world.group,
-        no_dist=world.group is None,
-    )
+    try:
+        # What is the same on all ranks is read from rank 0's file; it exists at any world size.
+        shared = read_rank_state(checkpoint.path, 0)
+        same_world = marker.world_size == world.size
+        own = read_rank_state(checkpoint.path, world.rank) if same_world else None
+        tensors = state.template()
+        dcp.load(
+            tensors,
+            storage_reader=SafeReader(checkpoint.path),
+            process_group=world.group,
+            no_dist=world.group is None,
+        )
+    except (CheckpointError, CheckpointException) as error:
+        return None, [f"rank {world.rank}: {root_cause(error)}"]
     state.restore(tensors, shared.leaves)
     if world.is_coordinator:
         _announce(checkpoint, marker, world)
-    same_world = marker.world_size == world.size
-    own = read_rank_state(checkpoint.path, world.rank) if same_world else None
-    return ResumePoint(step=checkpoint.step, path=checkpoint.path, own_rng=own)
+    return ResumePoint(step=checkpoint.step, path=checkpoint.path, own_rng=own), []
 
 
 def _announce(checkpoint: Checkpoint, marker: CommitMarker, world: World) -> None:

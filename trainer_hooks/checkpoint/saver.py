@@ -22,6 +22,7 @@ from torch.distributed.checkpoint import async_save
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 
+from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import commit, missing_manifests, reserve
 from trainer_hooks.checkpoint.digest import DigestingWriter
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
@@ -126,7 +127,7 @@ class Checkpointer:
         ).start()
 
     def wait(self, deadline_s: float | None) -> bool:
-        """Wait for the save in flight, at most until ``deadline_s`` (CLOCK_BOOTTIME); None waits on.
+        """Wait for the save in flight, at most until ``deadline_s`` on CLOCK_BOOTTIME.
 
         Returns:
             True if none is in flight any more, committed or failed.
@@ -139,8 +140,9 @@ class Checkpointer:
             self._stager.close()
 
     def _forget_old_votes(self) -> None:
-        """Keep the Store small. Whoever is here has seen every rank start the last save, and so
-        end the one before it.
+        """Keep the Store small.
+
+        Whoever is here has seen every rank start the last save, and so end the one before it.
         """
         while len(self._votes) > 1:
             vote = self._votes.popleft()
@@ -200,7 +202,7 @@ class Checkpointer:
             durable.result()
             write_manifest(save.directory, self._world.rank, [*save.writer.files, state])
         except BaseException as error:  # noqa: BLE001 - DCP's CheckpointException is no Exception (trainer-facts 8.15)
-            return f"rank {self._world.rank}: {_root_cause(error)}"
+            return f"rank {self._world.rank}: {root_cause(error)}"
         return None
 
     def _decide(self, save: SaveInFlight, vote: Vote) -> str | None:
@@ -223,11 +225,3 @@ class Checkpointer:
         except CheckpointError as error:
             return str(error)
         return None
-
-
-def _root_cause(error: BaseException) -> str:
-    """DCP wraps what happened on each rank; people want that, not the wrapping."""
-    failures = getattr(error, "failures", None)
-    if isinstance(failures, dict) and failures:
-        return "; ".join(f"rank {r}: {wrapped[0]!r}" for r, wrapped in failures.items())
-    return repr(error)

@@ -13,8 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from torch.distributed import run as torchrun
+import torch.distributed.run
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import RendezvousError
@@ -25,6 +26,9 @@ from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit
 from trainer_hooks.results import RESULT_DIR_VARIABLE, RankResult, read_result
 
 log = logging.getLogger(__name__)
+
+_TORCHRUN: Any = torch.distributed.run
+"""Untyped."""
 
 AGENT_EXIT_S = 5.0
 """What the agent itself needs after its workers, out of the window."""
@@ -52,12 +56,12 @@ def launch(arguments: Sequence[str], *, window_s: float) -> LaunchReport:
     """
     notice = _stop_in_force()
     if notice is not None:
-        reason = f"nothing started: stop notice {notice.id} is in force on this node"
-        return LaunchReport(exit_code=EXIT_PREEMPTED, reason=reason)
-    options = torchrun.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
+        why = f"nothing started: stop notice {notice.id} is in force on this node"
+        return LaunchReport(exit_code=EXIT_PREEMPTED, reason=why)
+    options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
     _set_environment(window_s)
     _raise_file_limit()
-    ranks = torchrun.determine_local_world_size(options.nproc_per_node)
+    ranks = _TORCHRUN.determine_local_world_size(options.nproc_per_node)
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
         failures, stopped_by, reason = _run(options)
@@ -74,17 +78,21 @@ def write_report(report: LaunchReport, path: Path) -> None:
 def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
     """Run torchrun; return what it saw die, the signal that stopped it, and its complaint."""
     try:
-        torchrun.run(options)
+        _TORCHRUN.run(options)
     except ChildFailedError as error:
         in_order = sorted(error.failures.values(), key=lambda failure: failure.timestamp)
         failures = {f.local_rank: Failure(pid=f.pid, exit_status=f.exitcode) for f in in_order}
-        return failures, None, str(error)
+        return failures, None, _deaths(error)
     except SignalException as error:
         return {}, int(error.sigval), f"stopped by {signal.Signals(error.sigval).name}"
     except RendezvousError as error:
         # The node that hosts the rendezvous has left first; the ranks' own files still count.
         return {}, None, f"the rendezvous is lost: {error}"
     return {}, None, None
+
+
+def _deaths(error: ChildFailedError) -> str:
+    return "; ".join(f"rank {r} exited with {f.exitcode}" for r, f in error.failures.items())
 
 
 def _stop_in_force() -> StopNotice | None:
@@ -127,4 +135,5 @@ def _summary(results: Sequence[RankResult | None], reason: str | None) -> str:
     states = "+".join(sorted({result.state.value for result in known}))
     step = max(result.step for result in known)
     committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
-    return f"ranks {states} at step {step}, newest checkpoint {committed}"
+    summary = f"ranks {states} at step {step}, newest checkpoint {committed}"
+    return summary if reason is None else f"{summary}; {reason}"
