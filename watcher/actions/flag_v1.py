@@ -1,0 +1,100 @@
+"""The flag file's schema, version 1, in both directions; pure.
+
+The file is the only thing the trainers read. ``tests/contract/notice_v1.json`` pins it.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from watcher.notice import Deadline, Moment, Notice, NoticeKind, Standing, rfc3339
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes the flag: the node's name, and the boot for which the flag is valid."""
+
+    node: str
+    boot_id: str
+
+
+class FlagUnreadable(ValueError):  # noqa: N818 - says what the flag is, like its siblings
+    """Raised when a flag can't be understood, or is from another boot of the machine."""
+
+
+def compose(in_force: Sequence[Standing], writer: Writer, written: Moment, seq: int) -> bytes:
+    """Return the flag file for the notices in force, the most urgent first; at least one."""
+    standing, *others = in_force
+    notice = standing.notice
+    deadline = notice.deadline
+    document = {
+        "schema": SCHEMA,
+        "seq": seq,
+        "id": notice.id,
+        "kind": notice.kind,
+        "urgency": standing.urgency,
+        "source": notice.source,
+        "node": writer.node,
+        "instance_id": notice.instance_id,
+        "action": notice.action,
+        "received_at": rfc3339(notice.received.wall),
+        "deadline": rfc3339(deadline.wall) if deadline else None,
+        "deadline_boottime_s": deadline.boottime_s if deadline else None,
+        "written_at": rfc3339(written.wall),
+        "written_boottime_s": written.boottime_s,
+        "boot_id": writer.boot_id,
+        "drill": notice.kind is NoticeKind.DRILL,
+        "detail": dict(notice.detail),
+        "also": [other.notice.id for other in others],
+    }
+    # ASCII only: a cloud's words may hold lone surrogates, which UTF-8 can't.
+    return (json.dumps(document, indent=2) + "\n").encode("ascii")
+
+
+def parse(data: bytes, boot_id: str) -> Notice:
+    """Return the notice that a flag of this boot was written for, as it was then.
+
+    Raises:
+        FlagUnreadable: It is damaged, of another schema, or of another boot.
+    """
+    try:
+        flag = json.loads(data)
+        _check_valid(flag["schema"], flag["boot_id"], boot_id)
+        written = Moment(_wall(flag["written_at"]), float(flag["written_boottime_s"]))
+        received = _wall(flag["received_at"])
+        age_s = (written.wall - received).total_seconds()
+        deadline = None
+        if flag["deadline"] is not None:
+            deadline = Deadline(_wall(flag["deadline"]), float(flag["deadline_boottime_s"]))
+        return Notice(
+            id=str(flag["id"]),
+            kind=NoticeKind(flag["kind"]),
+            source=str(flag["source"]),
+            received=Moment(received, written.boottime_s - age_s),
+            deadline=deadline,
+            action=_word(flag["action"]),
+            instance_id=_word(flag["instance_id"]),
+            detail={str(name): str(word) for name, word in flag["detail"].items()},
+        )
+    except FlagUnreadable:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise FlagUnreadable(f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def _check_valid(schema: object, boot_id: object, running_boot_id: str) -> None:
+    if schema != SCHEMA:
+        raise FlagUnreadable(f"schema {schema!r:.40}; this daemon knows {SCHEMA}")
+    if boot_id != running_boot_id:
+        raise FlagUnreadable(f"void: written in boot {boot_id!r:.40}, not in this one")
+
+
+def _wall(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _word(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,154 @@
+"""The command line: reads the settings, starts what was asked for, maps errors to exit codes.
+
+Exit status: 0 ended as asked, 78 (EX_CONFIG) something has to be set up or spelt differently,
+1 a bug, with a traceback. This is the only place that ends the process.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from signal import Signals
+from typing import NoReturn
+
+from watcher import daemon
+from watcher.errors import ConfigError
+from watcher.logs import start_logging
+from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load
+from watcher.simulator import command as aws_simulator
+
+log = logging.getLogger(__name__)
+
+_DESCRIPTION = """\
+Hear that the cloud is about to take this node, and tell the trainers on it."""
+
+_EPILOG = """\
+example, on a laptop:
+
+  reprieve-watcher simulate aws --port 1338 --notice-after 10 &
+  mkdir -p /tmp/reprieve
+  reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
+  cat /tmp/reprieve/notice.json
+
+exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug"""
+
+_RUN = """\
+Watch this node's metadata until SIGTERM. On a notice, write RUN_DIR/notice.json and signal the
+process of the pid file, if one is named."""
+
+_RUN_EPILOG = """\
+example: reprieve-watcher run --run-dir /run/reprieve --signal-pid-file /run/trainer.pid
+
+Every option can be set as REPRIEVE_<KEY> in the environment and in the TOML file as well;
+the command line wins. `reprieve-watcher check-config` lists the keys."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser for which a mistyped option is a configuration error like any other."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(os.EX_CONFIG, f"{self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit status."""
+    sys.exit(_dispatch(_parser().parse_args(argv)))
+
+
+def _dispatch(arguments: argparse.Namespace) -> int:
+    try:
+        if arguments.command == "simulate":
+            return aws_simulator.run(arguments)
+        if arguments.command == "check-config":
+            return _check_config(arguments)
+        return _run(arguments)
+    except ConfigError as error:
+        sys.stderr.write(f"reprieve-watcher: {error}\n")
+        return os.EX_CONFIG
+    except Exception:
+        log.exception("the daemon ends on a bug; restarted, it reads everything again")
+        return 1
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    config = _load(arguments).config
+    start_logging(config.log_format, config.log_level)
+    daemon.run(config)
+    return 0
+
+
+def _check_config(arguments: argparse.Namespace) -> int:
+    effective = _load(arguments)
+    rows = {
+        key: (_value(effective, key), effective.origins.get(key, "default")) for key in SETTINGS
+    }
+    if arguments.json:
+        objects = {key: {"value": value, "origin": origin} for key, (value, origin) in rows.items()}
+        sys.stdout.write(json.dumps(objects, indent=2) + "\n")
+        return 0
+    for key, (value, origin) in rows.items():
+        shown = "(not set)" if value is None else json.dumps(value)
+        sys.stdout.write(f"{key} = {shown}  # {origin}\n")
+    return 0
+
+
+def _value(effective: Effective, key: str) -> str | float | None:
+    """Return a setting as one would write it in the file; None where it is not set."""
+    value: object = effective.config
+    for name in key.split("."):
+        value = getattr(value, name)
+    if isinstance(value, Signals):
+        return value.name
+    return value if value is None or isinstance(value, float) else str(value)
+
+
+def _load(arguments: argparse.Namespace) -> Effective:
+    given: Mapping[str, str | None] = {key: vars(arguments).get(key) for key in SETTINGS}
+    return load(arguments.config, os.environ, given)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="reprieve-watcher",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_run(commands)
+    check = commands.add_parser("check-config", help="show the settings and where each was made")
+    check.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    simulate = commands.add_parser("simulate", help="play a cloud's metadata service on loopback")
+    clouds = simulate.add_subparsers(dest="simulated", required=True, metavar="CLOUD")
+    aws_simulator.add_arguments(clouds.add_parser("aws", help="EC2 instance metadata"))
+    return parser
+
+
+def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    run = commands.add_parser(
+        "run",
+        help="watch this node and act on notices",
+        description=_RUN,
+        epilog=_RUN_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    run.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
+    options = {
+        "cloud": ("--cloud", "/".join(CLOUDS), "whose notices to hear"),
+        "run_dir": ("--run-dir", "DIR", "where notice.json is written (/run/reprieve)"),
+        "node": ("--node", "NAME", "this node's name (the host's)"),
+        "aws.metadata_endpoint": ("--metadata-endpoint", "URL", "instance metadata service"),
+        "faces.listen": ("--listen", "HOST:PORT", "probes and metrics (127.0.0.1:9765)"),
+        "signal.pid_file": ("--signal-pid-file", "PATH", "whom to SIGTERM on a stop notice"),
+        "log_format": ("--log-format", "/".join(LOG_FORMATS), "how log lines look"),
+        "log_level": ("--log-level", "/".join(LOG_LEVELS), "least level that is logged"),
+    }
+    for key, (option, value, text) in options.items():
+        run.add_argument(option, dest=key, metavar=value, help=text)

@@ -1,0 +1,68 @@
+"""The daemon's settings: frozen values, each with its meaning, unit and default.
+
+:mod:`watcher.settings` reads them from file, environment and command line.
+"""
+
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGTERM, Signals
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A TCP address to listen on; port 0 means any free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsConfig:
+    """How the AWS sources reach AWS."""
+
+    metadata_endpoint: str = "http://169.254.169.254"
+    """Base URL of the instance metadata service. Where it is not set, the SDKs' variable
+    AWS_EC2_METADATA_SERVICE_ENDPOINT counts. Source: EC2 user guide (read 2026-11-30)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FacesConfig:
+    """What people, probes and Prometheus see."""
+
+    listen: Address = Address("127.0.0.1", 9765)
+    """Where /healthz, /readyz, /metrics and /v1/state are served."""
+    blind_limit_s: float = 10.0
+    """Seconds that a source may be blind before /readyz says so: ten polls of the fastest key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalConfig:
+    """Whom the signal action signals, and with what."""
+
+    pid_file: Path | None = None
+    """Holds the pid of the process that is signalled on a stop notice; without it nobody is."""
+    name: Signals = SIGTERM
+    """The signal: SIGTERM is what trainers get from a kubelet or systemd as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything the daemon can be told."""
+
+    cloud: str = "aws"
+    """Whose notices are heard."""
+    run_dir: Path = Path("/run/reprieve")
+    """Where the flag file is written; made by tmpfiles.d or the DaemonSet, never by us."""
+    node: str = field(default_factory=socket.gethostname)
+    """This node's name in the flag file; in Kubernetes spec.nodeName, else the host's name."""
+    log_format: str = "text"
+    """``text`` for people, ``json`` for a log pipeline."""
+    log_level: str = "info"
+    """``debug``, ``info``, ``warning`` or ``error``."""
+    aws: AwsConfig = AwsConfig()
+    faces: FacesConfig = FacesConfig()
+    signal: SignalConfig = SignalConfig()

@@ -1,0 +1,73 @@
+"""What can go wrong in the daemon.
+
+::
+
+    WatcherError
+    ├── ConfigError             a setting or the machine's set-up is wrong; exit status 78
+    ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
+    ├── SourceError             it is *unknown* whether there is a notice; never "no notice"
+    │   ├── SourceUnavailable   no usable answer: time-out, refused, reset, 401, 403, 5xx
+    │   │   └── SourceThrottled the cloud asks for fewer requests: 429, 503
+    │   └── SourceMalformed     an answer that is not the cloud's
+    └── ActionError
+        ├── ActionRetryable     may work in a moment; tried again until the deadline
+        └── ActionRefused       will not work; tried once
+
+Each is caught by class at one place: ConfigError and SourceFinished in cli, SourceError in
+supervise, ActionError in responder. A message says what failed, where, and what to do.
+"""
+
+# ruff: noqa: N818 - SourceUnavailable says more than SourceUnavailableError, and the base says Error
+
+
+class WatcherError(Exception):
+    """Base of every error of the daemon; catch it only at the edge of the program."""
+
+
+class ConfigError(WatcherError):
+    """Raised when a setting can't be used or the machine is not set up for it."""
+
+
+class SourceFinished(WatcherError):
+    """Raised when a source's notices come to an end, which they never should."""
+
+
+class SourceError(WatcherError):
+    """Raised when a source could not learn whether there is a notice.
+
+    Attributes:
+        outcome: One word of a small fixed set, fit for a metric's label.
+        key: Which of the source's keys is unknown; the source sets it.
+    """
+
+    def __init__(self, message: str, *, outcome: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.key = ""
+
+
+class SourceUnavailable(SourceError):
+    """Raised when the cloud gave no usable answer."""
+
+
+class SourceThrottled(SourceUnavailable):
+    """Raised when the cloud asked for fewer requests."""
+
+
+class SourceMalformed(SourceError):
+    """Raised when an answer came that is not the cloud's."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, outcome="malformed")
+
+
+class ActionError(WatcherError):
+    """Base of what an action reports; the other actions go on regardless."""
+
+
+class ActionRetryable(ActionError):
+    """Raised when an action failed in a way that may pass."""
+
+
+class ActionRefused(ActionError):
+    """Raised when an action failed and trying again can't help."""

@@ -1,0 +1,100 @@
+"""The daemon's HTTP client: one keep-alive connection to one host, every call under a time limit.
+
+Metadata servers are link-local and answer in milliseconds, so the client is strict where a general
+one is obliging: no proxy from the environment (it would add X-Forwarded-For and be refused), no
+redirect followed, no cookie kept, no body decompressed, no body beyond a cap.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from watcher.errors import SourceMalformed, SourceUnavailable
+
+CALL_LIMIT_S = 0.9
+"""Longest a call may take, in seconds: a little less than the shortest poll interval of 1 s, so
+that a server that hangs does not cost the next poll."""
+
+BODY_LIMIT_BYTES = 64 * 1024
+"""Largest body that is read; the largest real one is a list of scheduled events, a few KiB."""
+
+_IDLE_LIMIT_S = 75.0
+"""How long an idle connection is kept, in seconds. aiohttp's own 15 s would do for one poll a
+second, but under throttling polls are further apart and jittered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete HTTP answer; names of headers are case-insensitive."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpClient:
+    """Calls to one base URL over one connection; use it as an async context manager."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=1, keepalive_timeout=_IDLE_LIMIT_S),
+            timeout=aiohttp.ClientTimeout(total=CALL_LIMIT_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"Accept-Encoding": "identity", "User-Agent": "reprieve-watcher"},
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def call(self, method: str, path: str, headers: Mapping[str, str]) -> Answer:
+        """Return the server's answer to one request, whatever its status.
+
+        The body is always read to its end: a connection with an unread body can't be used again.
+
+        Raises:
+            SourceUnavailable: No complete answer within the limit: refused, reset, cut short,
+                not HTTP, or too slow.
+            SourceMalformed: The body is larger than BODY_LIMIT_BYTES.
+        """
+        if self._session is None:
+            raise RuntimeError("HttpClient is used outside its async with block")
+        what = f"{method} {self._base_url}{path}"
+        try:
+            async with self._session.request(
+                method, self._base_url + path, headers=headers, allow_redirects=False
+            ) as response:
+                return Answer(response.status, response.headers, await _body(response, what))
+        except TimeoutError as error:
+            raise SourceUnavailable(
+                f"{what}: no answer within {CALL_LIMIT_S} s", outcome="timeout"
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            reason = f"{type(error).__name__}: {error}"[:256]
+            raise SourceUnavailable(f"{what}: {reason}", outcome="connection") from error
+
+
+async def _body(response: aiohttp.ClientResponse, what: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > BODY_LIMIT_BYTES:
+            # The rest is not worth reading, so the connection can't be used again.
+            response.close()
+            raise SourceMalformed(f"{what}: the body is larger than {BODY_LIMIT_BYTES} bytes")
+    return bytes(body)

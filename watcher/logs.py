@@ -1,0 +1,86 @@
+"""Log lines that never hold up the loop: a stuck journal loses lines, not notices."""
+
+import json
+import logging
+import queue
+import sys
+import threading
+from datetime import UTC, datetime
+
+from watcher.notice import Notice, rfc3339
+
+_WAITING_LIMIT = 10_000
+"""How many lines may wait for a slow reader of stderr; more are dropped and counted."""
+
+_FLUSH_LIMIT_S = 1.0
+
+
+def start_logging(log_format: str, level: str) -> None:
+    """Send the daemon's log to stderr, as ``text`` or ``json``, from ``level`` on."""
+    handler = _BackgroundHandler()
+    handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+
+
+class _BackgroundHandler(logging.Handler):
+    """Formats where the line is logged and writes in a daemon thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._lines.qsize() >= _WAITING_LIMIT:
+            self._dropped += 1
+            return
+        line = self.format(record)
+        if self._dropped:
+            line += f"\n({self._dropped} log lines dropped before this one)"
+            self._dropped = 0
+        self._lines.put(line)
+
+    def close(self) -> None:
+        """Write what waits, but no longer than a second: stderr may be what hangs."""
+        self._lines.put(None)
+        self._thread.join(_FLUSH_LIMIT_S)
+        super().close()
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                sys.stderr.write(line + "\n")
+                sys.stderr.flush()
+            except (OSError, ValueError):
+                continue  # nobody reads; there is nowhere left to say so
+
+
+class _TextFormatter(logging.Formatter):
+    """``2026-11-30T10:05:06.250000Z INFO watcher.responder message key=value``."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
+        del datefmt
+        return rfc3339(datetime.fromtimestamp(record.created, UTC))
+
+
+class _JsonFormatter(logging.Formatter):
+    """One object a line; a notice among the arguments adds its keys as fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {
+            "time": rfc3339(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for notice in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(notice, Notice):
+                fields |= dict(pair.split("=", 1) for pair in str(notice).split(" "))
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields)

@@ -1,0 +1,78 @@
+"""Every metric of the daemon, in a registry of its own.
+
+Labels are bounded: sources, kinds, actions and outcomes are words from the code, never ids or
+texts from a cloud. Instants are exported as timestamps, so that an age is one subtraction in the
+query and stays right when the daemon hangs.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+_FETCH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+_ACT_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 30, 60, 120)
+
+
+class Metrics:
+    """The daemon's metric objects; one instance a process, made in daemon.py."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.source_up = Gauge(
+            "reprieve_source_up",
+            "1 while every key of the source gives usable answers, 0 while it is blind.",
+            ["source"],
+            registry=registry,
+        )
+        self.source_blind_since = Gauge(
+            "reprieve_source_blind_since_timestamp_seconds",
+            "When the source went blind, in Unix seconds; 0 while it is not.",
+            ["source"],
+            registry=registry,
+        )
+        self.source_last_answer = Gauge(
+            "reprieve_source_last_answer_timestamp_seconds",
+            "When the source last had a usable answer, in Unix seconds.",
+            ["source"],
+            registry=registry,
+        )
+        self.fetches = Counter(
+            "reprieve_source_fetches_total",
+            "What the source's fetches have come to; present and absent are the usable ones.",
+            ["source", "outcome"],
+            registry=registry,
+        )
+        self.fetch_seconds = Histogram(
+            "reprieve_source_fetch_seconds",
+            "How long a usable answer took.",
+            ["source"],
+            buckets=_FETCH_BUCKETS_S,
+            registry=registry,
+        )
+        self.notices = Counter(
+            "reprieve_notices_total",
+            "Notices by kind and what became of them: admitted, duplicate, withdrawn, unknown.",
+            ["kind", "verdict"],
+            registry=registry,
+        )
+        self.notice_deadline = Gauge(
+            "reprieve_notice_deadline_timestamp_seconds",
+            "Deadline of the most urgent notice in force, in Unix seconds; 0 while there is none.",
+            registry=registry,
+        )
+        self.actions = Counter(
+            "reprieve_actions_total",
+            "Attempts of actions by outcome: done, retrying, refused, given_up, undone.",
+            ["action", "outcome"],
+            registry=registry,
+        )
+        self.received_to_action = Histogram(
+            "reprieve_received_to_action_seconds",
+            "From the bytes of a notice to an action's effect; action=flag_file is the flag.",
+            ["action"],
+            buckets=_ACT_BUCKETS_S,
+            registry=registry,
+        )
+        self.flag_written = Gauge(
+            "reprieve_flag_written_timestamp_seconds",
+            "When the flag file was last written, in Unix seconds; 0 while there is none.",
+            registry=registry,
+        )

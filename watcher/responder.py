@@ -1,0 +1,130 @@
+"""Answers notices: once each, under the policy, with all actions at the same time.
+
+Actions run side by side and each retries by itself, so that one that fails or hangs delays
+neither the others nor the next notice. Nothing optional stands before them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from watcher.actions.base import Action
+from watcher.errors import ActionError, ActionRetryable
+from watcher.metrics import Metrics
+from watcher.notice import Moment, Notice
+from watcher.policy import POLICY, stand
+from watcher.state import ActionRecord, Entry, State
+
+log = logging.getLogger(__name__)
+
+ATTEMPT_LIMIT_S = 5.0
+"""Longest an attempt of an action is waited for, in seconds, before it counts as failed."""
+
+LEAST_RETRY_S = 10.0
+"""How long a failing action is retried at least, in seconds, however near the deadline is."""
+
+_FIRST_DELAY_S = 0.05
+_LONGEST_DELAY_S = 1.0
+
+
+class Responder:
+    """Decides what each notice means and has it done; the only writer of the state."""
+
+    def __init__(
+        self,
+        actions: Mapping[str, Action],
+        state: State,
+        metrics: Metrics,
+        clock: Callable[[], Moment],
+    ) -> None:
+        self._actions = actions
+        self._state = state
+        self._metrics = metrics
+        self._clock = clock
+        self._started = clock()
+
+    async def run(self, inbox: asyncio.Queue[Notice]) -> None:
+        """Respond to the notices of the inbox, each in a task of its own, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                notice = await inbox.get()
+                task = group.create_task(self.respond(notice))
+                task.add_done_callback(lambda _: inbox.task_done())
+
+    async def respond(self, notice: Notice) -> None:
+        """Put the notice in force and run its actions, or undo them if it was withdrawn.
+
+        Returns when every action is done, refused or given up; a duplicate is only counted.
+        """
+        if notice.withdrawn:
+            verdict = "withdrawn"
+            entry = self._state.retire(notice.id, self._clock())
+        else:
+            verdict = "admitted"
+            entry = self._state.admit(stand(notice), self._clock())
+        if entry is None:
+            verdict = "unknown" if notice.withdrawn else "duplicate"
+        self._metrics.notices.labels(notice.kind, verdict).inc()
+        log.info("notice %s %s", verdict, notice)
+        if entry is None:
+            return
+        self._export_deadline()
+        async with asyncio.TaskGroup() as group:
+            for name in POLICY[notice.kind].actions:
+                if name in self._actions:
+                    group.create_task(self._carry_out(entry, self._actions[name]))
+
+    async def _carry_out(self, entry: Entry, action: Action) -> None:
+        """Run or undo one action, and again while that may help."""
+        is_undo = entry.withdrawn is not None
+        delay_s = _FIRST_DELAY_S
+        attempts = 0
+        while is_undo or entry.withdrawn is None:
+            attempts += 1
+            record = await self._attempt(entry, action, attempts, is_undo=is_undo)
+            if record.outcome != "retrying":
+                return
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+
+    async def _attempt(
+        self, entry: Entry, action: Action, attempts: int, *, is_undo: bool
+    ) -> ActionRecord:
+        """Try once, and note in state, metrics and log what came of it."""
+        call = action.undo if is_undo else action.run
+        outcome = "undone" if is_undo else "done"
+        try:
+            async with asyncio.timeout(ATTEMPT_LIMIT_S):
+                what = await call(entry.standing)
+        except (ActionRetryable, TimeoutError) as error:
+            what = str(error) or f"has not come back within {ATTEMPT_LIMIT_S} s"
+            outcome = "retrying" if is_undo or self._has_time(entry) else "given_up"
+        except ActionError as error:
+            what, outcome = str(error), "refused"
+        record = ActionRecord(outcome, self._clock(), what, attempts)
+        before = entry.actions.get(action.name)
+        entry.actions[action.name] = record
+        self._metrics.actions.labels(action.name, outcome).inc()
+        if outcome == "done":
+            self._observe(entry, action, record)
+        if before is None or (before.outcome, before.what) != (outcome, what):
+            level = logging.INFO if outcome in ("done", "undone") else logging.ERROR
+            notice = entry.standing.notice
+            log.log(level, "action %s action=%s %s what=%s", outcome, action.name, notice, what)
+        return record
+
+    def _has_time(self, entry: Entry) -> bool:
+        now = self._clock()
+        is_young = now.boottime_s - entry.admitted.boottime_s < LEAST_RETRY_S
+        return is_young or entry.standing.counts_until.left_s(now) > 0
+
+    def _observe(self, entry: Entry, action: Action, record: ActionRecord) -> None:
+        """Measure from the bytes of the notice, or from our start if we have only adopted it."""
+        heard_s = max(entry.standing.notice.received.boottime_s, self._started.boottime_s)
+        histogram = self._metrics.received_to_action.labels(action.name)
+        histogram.observe(record.at.boottime_s - heard_s)
+
+    def _export_deadline(self) -> None:
+        in_force = self._state.in_force()
+        until = in_force[0].counts_until.wall.timestamp() if in_force else 0
+        self._metrics.notice_deadline.set(until)

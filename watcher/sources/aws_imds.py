@@ -1,0 +1,231 @@
+"""Notices from the EC2 instance metadata service: Spot interruptions and rebalance advice.
+
+The pure parsers come first, the client after. A key that is there is a notice, 404 is the only
+"no notice", and everything else leaves what is known as it was and makes the source blind.
+
+Source: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
+recommendations", "Instance metadata categories" (read 2026-11-30).
+"""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import UTC, datetime
+
+from watcher.errors import SourceError, SourceMalformed, SourceThrottled
+from watcher.health import SourceHealth
+from watcher.httpclient import Answer, HttpClient
+from watcher.notice import Deadline, Moment, Notice, NoticeKind
+from watcher.sources.aws_session import ImdsSession
+from watcher.sources.level import Level
+from watcher.sources.pace import Pace
+
+log = logging.getLogger(__name__)
+
+NAME = "aws_imds"
+SPOT = "spot/instance-action"
+REBALANCE = "events/recommendations/rebalance"
+KEYS = (SPOT, REBALANCE)
+
+SPOT_WINDOW_S = 120.0
+"""Warning that AWS promises, in seconds, at most and as best effort; never more is believed."""
+
+HIBERNATE_WINDOW_S = 0.0
+"""Hibernation begins with the notice, whatever time it states; processes are frozen."""
+
+_PREFIX = "/latest/meta-data/"
+_INSTANCE_ID = "instance-id"
+_ACTIONS = ("terminate", "stop", "hibernate")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9:.+_-]")
+_WORD_LIMIT_CHARS = 64
+
+
+def parse_instance_action(body: bytes, received: Moment, instance_id: str | None) -> Notice:
+    """Return the preemption that the body of ``spot/instance-action`` announces.
+
+    A body of AWS's with an odd action or time is a notice all the same, under the promised
+    window; ``detail["malformed"]`` then says what was odd.
+
+    Raises:
+        SourceMalformed: The body is not AWS's: no JSON object, or one without action and time.
+    """
+    data = _object(body, SPOT, expected=("action", "time"))
+    action, time = _word(data.get("action")), _word(data.get("time"))
+    stated = _instant(data.get("time"))
+    odd = [] if action in _ACTIONS else [_shown("action", data)]
+    odd += [] if stated else [_shown("time", data)]
+    deadline = Deadline.after(received, SPOT_WINDOW_S)
+    if stated:
+        deadline = Deadline.stated(stated, seen=received, longest_s=SPOT_WINDOW_S)
+    if action == "hibernate":
+        deadline = Deadline.after(received, HIBERNATE_WINDOW_S)
+    return Notice(
+        id=_id("aws-spot", action, time, instance_id),
+        kind=NoticeKind.PREEMPTION,
+        source=NAME,
+        received=received,
+        deadline=deadline,
+        action=action,
+        instance_id=instance_id,
+        detail=_detail(time=time, malformed=", ".join(odd)),
+    )
+
+
+def parse_rebalance(body: bytes, received: Moment, instance_id: str | None) -> Notice:
+    """Return the advice that the body of ``events/recommendations/rebalance`` gives.
+
+    Its ``noticeTime`` is when the signal was emitted; there is no deadline.
+
+    Raises:
+        SourceMalformed: The body is not AWS's: no JSON object, or one without noticeTime.
+    """
+    data = _object(body, REBALANCE, expected=("noticeTime",))
+    time = _word(data.get("noticeTime"))
+    odd = "" if _instant(data.get("noticeTime")) else _shown("noticeTime", data)
+    return Notice(
+        id=_id("aws-rebalance", time, instance_id),
+        kind=NoticeKind.REBALANCE,
+        source=NAME,
+        received=received,
+        instance_id=instance_id,
+        detail=_detail(noticeTime=time, malformed=odd),
+    )
+
+
+def _object(body: bytes, key: str, *, expected: tuple[str, ...]) -> Mapping[str, object]:
+    try:
+        data: object = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise SourceMalformed(f"{key}: no JSON: {body[:64]!r}") from error
+    if not isinstance(data, dict) or not any(name in data for name in expected):
+        raise SourceMalformed(f"{key}: no object with {' or '.join(expected)}: {body[:64]!r}")
+    return data
+
+
+def _word(value: object) -> str | None:
+    return value[:_WORD_LIMIT_CHARS] if isinstance(value, str) else None
+
+
+def _shown(name: str, data: Mapping[str, object]) -> str:
+    """Return what is odd about a value: its text, or only its type, which can't be deep."""
+    value = data.get(name)
+    return (
+        f"{name} {value!r:.80}" if isinstance(value, str) else f"{name} is {type(value).__name__}"
+    )
+
+
+def _instant(value: object) -> datetime | None:
+    """Return an RFC 3339 time in UTC; None for what is no such time."""
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return None
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _id(*parts: str | None) -> str:
+    return "-".join(_NOT_IN_IDS.sub("_", part or "unknown") for part in parts)
+
+
+def _detail(**words: str | None) -> dict[str, str]:
+    return {name: word for name, word in words.items() if word}
+
+
+class AwsImds:
+    """The notices of the instance that the daemon runs on.
+
+    Args:
+        client: A client for the IMDS endpoint's base URL.
+        health: Where usable answers are noted.
+        now: Reads both clocks.
+        adopted: Notices that an earlier run of the daemon has left in force.
+    """
+
+    name = NAME
+    keys = KEYS
+
+    def __init__(
+        self,
+        client: HttpClient,
+        health: SourceHealth,
+        now: Callable[[], Moment],
+        adopted: tuple[Notice, ...] = (),
+    ) -> None:
+        self.health = health
+        self._now = now
+        self._clock = asyncio.get_running_loop().time
+        self._session = ImdsSession(client, self._clock)
+        self._instance_id: str | None = None
+        by_kind = {notice.kind: notice for notice in adopted}
+        self._levels = {
+            SPOT: Level(by_kind.get(NoticeKind.PREEMPTION)),
+            REBALANCE: Level(by_kind.get(NoticeKind.REBALANCE)),
+        }
+        # In order of rank: what is due first in this table is fetched first.
+        self._paces = {SPOT: Pace(1.0), REBALANCE: Pace(5.0), _INSTANCE_ID: Pace(5.0)}
+
+    async def notices(self) -> AsyncIterator[Notice]:
+        """Yield notices as they appear and as they are withdrawn; see :class:`base.Source`."""
+        while True:
+            key = await self._next_due()
+            if key == _INSTANCE_ID:
+                await self._housekeeping()
+                continue
+            for notice in await self._look(key):
+                yield notice
+
+    async def _next_due(self) -> str:
+        while True:
+            for key, pace in self._paces.items():
+                if pace.due_at <= self._clock():
+                    return key
+            await asyncio.sleep(min(pace.due_at for pace in self._paces.values()) - self._clock())
+
+    async def _look(self, key: str) -> list[Notice]:
+        began = self._clock()
+        try:
+            answer = await self._session.get(_PREFIX + key)
+            now = self._now()
+            news = self._news(key, answer, now)
+        except SourceError as error:
+            error.key = key
+            self._levels[key].unknown()
+            if isinstance(error, SourceThrottled):
+                self._paces[key].throttled(self._clock())
+            else:
+                self._paces[key].fetched(self._clock())
+            raise
+        self._paces[key].fetched(self._clock())
+        what = "present" if answer.status == 200 else "absent"
+        if self.health.answered(key, what, now, took_s=self._clock() - began):
+            log.info("source answers source=%s key=%s answer=%s", self.name, key, what)
+        return news
+
+    def _news(self, key: str, answer: Answer, now: Moment) -> list[Notice]:
+        level = self._levels[key]
+        if answer.status == 404:
+            return level.absent(now)
+        parse = parse_instance_action if key == SPOT else parse_rebalance
+        return level.present(parse(answer.body, now, self._instance_id))
+
+    async def _housekeeping(self) -> None:
+        """Renew the token ahead of time, and learn the instance's id: never before a poll."""
+        if self._session.has_token:
+            await self._session.renew()
+            if self._instance_id is None:
+                await self._identify()
+        self._paces[_INSTANCE_ID].fetched(self._clock())
+
+    async def _identify(self) -> None:
+        try:
+            answer = await self._session.get(_PREFIX + _INSTANCE_ID)
+        except SourceError as error:
+            log.debug("instance id unknown source=%s why=%s", self.name, error)
+            return
+        text = answer.body.decode("latin-1").strip()
+        if answer.status == 200 and re.fullmatch(r"[A-Za-z0-9-]{1,64}", text):
+            self._instance_id = text

@@ -1,0 +1,69 @@
+"""The notices in force and what each action has done about them, kept in memory.
+
+Nothing is written to disk: metadata keys are levels that are read again after a restart, and the
+flag file itself carries what was known of the most urgent notice over it.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from watcher.notice import Moment, Standing
+
+PAST_LIMIT = 32
+"""How many notices that are no longer in force are remembered, for people who look later."""
+
+
+@dataclass(slots=True)
+class ActionRecord:
+    """What an action has come to for one notice."""
+
+    outcome: str
+    """``done``, ``retrying``, ``refused``, ``given_up`` or ``undone``."""
+    at: Moment
+    what: str
+    """What was done or what is in the way, for people."""
+    attempts: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """A notice that is or was in force, with what was done about it, by name of the action."""
+
+    standing: Standing
+    admitted: Moment
+    actions: dict[str, ActionRecord] = field(default_factory=dict)
+    withdrawn: Moment | None = None
+
+
+class State:
+    """Who is in force; owned by the responder, read by actions and faces."""
+
+    def __init__(self) -> None:
+        self._in_force: dict[str, Entry] = {}
+        self._past: deque[Entry] = deque(maxlen=PAST_LIMIT)
+
+    def admit(self, standing: Standing, at: Moment) -> Entry | None:
+        """Put a notice in force; None when one with its id already is."""
+        if standing.notice.id in self._in_force:
+            return None
+        entry = self._in_force[standing.notice.id] = Entry(standing, at)
+        return entry
+
+    def retire(self, notice_id: str, at: Moment) -> Entry | None:
+        """Take the notice out of force and remember it as past; None when it was not in force."""
+        entry = self._in_force.pop(notice_id, None)
+        if entry is not None:
+            entry.withdrawn = at
+            self._past.append(entry)
+        return entry
+
+    def in_force(self) -> tuple[Standing, ...]:
+        """Return what is in force, the most urgent first."""
+        standings = (entry.standing for entry in self._in_force.values())
+        return tuple(sorted(standings, key=lambda standing: standing.rank))
+
+    def entries(self) -> Iterable[Entry]:
+        """Yield every notice that is remembered: those in force, then the past, newest first."""
+        yield from self._in_force.values()
+        yield from reversed(self._past)
