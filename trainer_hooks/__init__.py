@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from trainer_hooks.checkpoint.latest import Checkpoint, latest_committed
     from trainer_hooks.checkpoint.saver import Checkpointer
     from trainer_hooks.data import ResumableSampler
-    from trainer_hooks.hooks import RunOutcome, TrainerHooks
+    from trainer_hooks.hooks import TrainerHooks
     from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
+    from trainer_hooks.outcome import RunOutcome
     from trainer_hooks.state import TrainState
     from trainer_hooks.stop import StopListener
 
@@ -35,7 +36,7 @@ _HOMES = {
     "Checkpoint": "trainer_hooks.checkpoint.latest",
     "Checkpointer": "trainer_hooks.checkpoint.saver",
     "ResumableSampler": "trainer_hooks.data",
-    "RunOutcome": "trainer_hooks.hooks",
+    "RunOutcome": "trainer_hooks.outcome",
     "StepAgreement": "trainer_hooks.agreement",
     "StopListener": "trainer_hooks.stop",
     "TrainState": "trainer_hooks.state",

@@ -1,7 +1,7 @@
 """Handing out batches so that exactly those the training has seen count as seen."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 import torch
@@ -32,7 +32,7 @@ class ShieldedWorker:
             self._previous(worker_id)
 
 
-def counted_batches(loader: DataLoader[B]) -> Iterator[B]:
+def counted_batches(loader: DataLoader[B]) -> Generator[B, None, None]:
     """Iterate over ``loader`` from its sampler's position, advancing it batch by batch.
 
     The workers start now, not at the first batch, so that the random number that a DataLoader
@@ -52,7 +52,9 @@ def counted_batches(loader: DataLoader[B]) -> Iterator[B]:
     return _count(_start(loader), sampler, loader.batch_size)
 
 
-def _count(iterator: Iterator[B], sampler: ResumableSampler, batch_size: int) -> Iterator[B]:
+def _count(
+    iterator: Iterator[B], sampler: ResumableSampler, batch_size: int
+) -> Generator[B, None, None]:
     for batch in iterator:
         sampler.advance(batch_size)
         yield batch

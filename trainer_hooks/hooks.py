@@ -3,8 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -13,16 +12,14 @@ from torch.utils.data import DataLoader
 
 from trainer_hooks.agreement import StepAgreement
 from trainer_hooks.batches import counted_batches
-from trainer_hooks.checkpoint.commit import start_attempt
-from trainer_hooks.checkpoint.layout import Attempt
-from trainer_hooks.checkpoint.resume import ResumePoint, resume
-from trainer_hooks.checkpoint.saver import Checkpointer, SaveInFlight
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
 from trainer_hooks.leave import Departure, exit_process
-from trainer_hooks.results import RankResult, RankState, result_directory, write_result
+from trainer_hooks.outcome import RunOutcome
+from trainer_hooks.results import RankResult, RankState, report_result
+from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.stop import StopListener
 from trainer_hooks.world import World
@@ -37,20 +34,6 @@ LEAVE_BEFORE_DEADLINE_S = 2.0
 EXIT_BARRIER_S = 10.0
 COMMIT_ON_ERROR_S = 20.0
 """A rank that fails waits this long for the save in flight; torchrun kills its peers at 30 s."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
-    """How the run stands, or how it ended."""
-
-    is_preempted: bool
-    """All ranks have stopped before ``until``: exit with ``EXIT_PREEMPTED``."""
-    is_finished: bool
-    """``until`` is reached and its checkpoint committed."""
-    step: int
-    """Steps finished."""
-    committed_step: int | None
-    """Step of the newest checkpoint; a resume goes on from there."""
 
 
 class TrainerHooks:
@@ -72,6 +55,9 @@ class TrainerHooks:
         checkpoint_dir: The same storage on all ranks. Made if it does not exist.
         save_every: Steps between saves.
         exit_on_preempt: Whether leaving the block ends the process when preempted.
+
+    Raises:
+        ConfigError: ``save_every`` is no positive number of steps.
     """
 
     def __init__(
@@ -90,10 +76,11 @@ class TrainerHooks:
         self._root = Path(checkpoint_dir)
         self._save_every = save_every
         self._exit_on_preempt = exit_on_preempt
+        self._saves: Saves | None = None
         self._stop: Decision | None = None
         self._is_finished = False
         self._instants: dict[str, float] = {}
-        self._batches: list[Iterator[object]] = []
+        self._batches: list[Generator[object, None, None]] = []
 
     def __enter__(self) -> Self:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
@@ -106,13 +93,14 @@ class TrainerHooks:
         self._departure = Departure(self._world)
         self._listener = StopListener(self._on_news)
         self._agreement = StepAgreement(self._world, self._listener.pending)
-        self._resume_point: ResumePoint | None = None
-        self._checkpointer: Checkpointer | None = None
         self._listener.start()
         try:
             self._agreement.start()
             if not self._is_stopped_at(RESTORING.step):
-                self._restore()
+                self._saves = Saves(
+                    self._root, self._state, self._world, every_steps=self._save_every
+                )
+                self.step = self._saves.resumed_step
         except BaseException:
             self._listener.close()
             raise
@@ -126,22 +114,22 @@ class TrainerHooks:
     ) -> None:
         """Commit the save in flight, and leave together with the other ranks."""
         for batches in self._batches:
-            batches.close()  # type: ignore[attr-defined]  # generators; their workers end here
+            batches.close()  # drops the DataLoader's iterator, whose workers end with it
         if error is not None:
-            self._wait_for_save(boottime_s() + COMMIT_ON_ERROR_S)
+            give_up_s = boottime_s() + COMMIT_ON_ERROR_S
+            self._is_flushed(lambda: self._leave_by() or give_up_s)
             self._listener.close()
             return
-        self._wait_for_save(self._leave_by())
-        self._report(self._state_at_exit())
+        is_flushed = self._is_flushed(self._leave_by)
+        self._report(self._last_word())
         left_s = seconds_left(self._agreement.deadline_s)
         self._departure.barrier(EXIT_BARRIER_S if left_s is None else min(EXIT_BARRIER_S, left_s))
         self._agreement.close()
         self._listener.close()
-        is_abandoned = self._is_saving()
-        if self._checkpointer is not None:
-            self._checkpointer.close()
+        if is_flushed and self._saves is not None:
+            self._saves.close()
         if self.outcome.is_preempted and self._exit_on_preempt:
-            exit_process(EXIT_PREEMPTED, is_save_abandoned=is_abandoned)
+            exit_process(EXIT_PREEMPTED, is_save_abandoned=not is_flushed)
 
     def steps(self, until: int) -> Iterator[int]:
         """Yield the steps still to do, from the restored one up to ``until``. Every rank calls it.
@@ -154,13 +142,19 @@ class TrainerHooks:
             CheckpointError: The final checkpoint could not be committed, and nobody is in a hurry.
         """
         is_first = True
-        while not self._is_stopped_at(self.step) or self.step >= until:
-            if self.step >= until:
-                self._finish()
+        while True:
+            is_stopped = self._is_stopped_at(self.step)
+            if self._saves is None:
                 return
-            self._save_if_due()
+            if self.step >= until:
+                self._finish(self._saves)
+                return
+            if is_stopped:
+                return
+            self._saves.save_if_due(self.step)
             if is_first:
-                self._begin()
+                self._saves.restore_rng()
+                self._report(RankState.RUNNING)
                 is_first = False
             yield self.step
             self.step += 1
@@ -181,16 +175,12 @@ class TrainerHooks:
     @property
     def outcome(self) -> RunOutcome:
         """How the run stands."""
-        newest = None if self._checkpointer is None else self._checkpointer.last_committed
-        resumed = None if self._resume_point is None else self._resume_point.step
         return RunOutcome(
             is_preempted=self._stop is not None and not self._is_finished,
             is_finished=self._is_finished,
             step=self.step,
-            committed_step=resumed if newest is None else newest.step,
+            committed_step=None if self._saves is None else self._saves.committed_step,
         )
-
-    # ---- one step boundary: notice, agreement, save
 
     def _is_stopped_at(self, step: int) -> bool:
         """Pass the boundary before ``step``, taking advice on the way; True if all stop here."""
@@ -198,95 +188,27 @@ class TrainerHooks:
             if decision.outcome is Outcome.STOP:
                 self._note_stop(decision)
                 return True
-            self._save()  # advice: the next save is brought forward to here
+            if self._saves is not None:
+                self._saves.save(step)  # advice: the next save is brought forward to here
         return False
 
-    def _save_if_due(self) -> None:
-        is_new = self._resume_point is None or self.step > self._resume_point.step
-        if self.step > 0 and is_new and self.step % self._save_every == 0:
-            self._save()
-
-    def _save(self) -> None:
-        """Save the state at this boundary, unless that was done or there is nothing to save."""
-        checkpointer = self._checkpointer
-        if checkpointer is None or not self._state.has_stepped or self._is_saved():
-            return
-        checkpointer.save(self._state.capture(self.step))
-
-    def _is_saved(self) -> bool:
-        """Tell whether a save of this step was begun, or resumed from. The same on all ranks."""
-        saved = self._last_save()
-        if saved is not None and saved.name.step == self.step:
-            return True
-        return self._resume_point is not None and self._resume_point.step == self.step
-
-    # ---- the beginning
-
-    def _restore(self) -> None:
-        attempt = self._start_attempt()
-        self._checkpointer = Checkpointer(
-            self._root, self._world, attempt, save_every_steps=self._save_every
-        )
-        self._resume_point = resume(self._root, self._state, self._world)
-        if self._resume_point is not None:
-            self.step = self._resume_point.step
-
-    def _start_attempt(self) -> Attempt:
-        attempt, failure = None, None
-        if self._world.is_coordinator:
-            try:
-                attempt = start_attempt(self._root)
-            except CheckpointError as error:
-                failure = error
-        attempt, failure = self._world.from_coordinator((attempt, failure))
-        if attempt is None:
-            raise failure or CheckpointError("rank 0 has started no attempt")
-        return attempt
-
-    def _begin(self) -> None:
-        """Do what must come last before the first step."""
-        if self._resume_point is not None:
-            self._resume_point.restore_rng(self._state.seed, self._world.rank)
-        self._instants["first_step"] = time.time()
-        self._report(RankState.RUNNING)
-
-    # ---- the end
-
-    def _finish(self) -> None:
+    def _finish(self, saves: Saves) -> None:
         """Save and commit the state at ``until``; all ranks agree whether that came in time."""
-        self._save()
-        is_committed = self._wait_for_save(None) and self._is_committed()
+        saves.save(self.step)
+        in_time = saves.wait(self._leave_by)
+        is_committed = in_time and saves.committed_step == self.step
         self._is_finished = self._departure.agree_is_committed(is_committed=is_committed)
-        decision = self._agreement.stop
-        if decision is not None:
-            self._note_stop(decision)
+        stop = self._agreement.stop
+        if stop is not None:
+            self._note_stop(stop)
         elif not self._is_finished:
-            saved = self._last_save()
             raise CheckpointError(
                 f"all {self.step} steps are done and the final checkpoint is not committed: "
-                f"{None if saved is None else saved.failure}; "
-                "start the same command again to redo the last steps"
+                f"{saves.failure}; start the same command again to redo the last steps"
             )
 
-    def _is_committed(self) -> bool:
-        return self.outcome.committed_step == self.step
-
-    def _wait_for_save(self, deadline_s: float | None) -> bool:
-        """Wait for the save in flight, until a deadline that may only become known meanwhile."""
-        while self._is_saving():
-            limit_s = deadline_s or self._leave_by()
-            if limit_s is not None and boottime_s() >= limit_s:
-                log.error("out of time: the save in flight is left uncommitted")
-                return False
-            time.sleep(0.01)
-        return True
-
-    def _is_saving(self) -> bool:
-        saved = self._last_save()
-        return saved is not None and not saved.ended.is_set()
-
-    def _last_save(self) -> SaveInFlight | None:
-        return None if self._checkpointer is None else self._checkpointer.last
+    def _is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
+        return self._saves is None or self._saves.wait(limit_s)
 
     def _leave_by(self) -> float | None:
         deadline_s = self._agreement.deadline_s
@@ -295,29 +217,28 @@ class TrainerHooks:
     def _note_stop(self, decision: Decision) -> None:
         if self._stop is None:
             self._stop = decision
-            self._instants["stopped"] = time.time()
             self._instants["agreed"] = self._agreement.decided_at or time.time()
+            self._instants["stopped"] = time.time()
             log.warning("STOP step=%d notice_id=%s", self.step, ",".join(decision.causes))
 
-    def _state_at_exit(self) -> RankState:
+    def _last_word(self) -> RankState:
         if self._is_finished:
             return RankState.FINISHED
         return RankState.SAVED if self._stop is not None else RankState.RUNNING
 
     def _report(self, state: RankState) -> None:
-        directory = result_directory()
-        if directory is None:
-            return
-        self._instants["left" if state is not RankState.RUNNING else "began"] = time.time()
-        result = RankResult(
-            state=state,
-            pid=os.getpid(),
-            rank=self._world.rank,
-            step=self.step,
-            committed_step=self.outcome.committed_step,
-            instants=self._instants,
+        """Tell the launcher, if there is one."""
+        self._instants["began" if state is RankState.RUNNING else "saved"] = time.time()
+        report_result(
+            RankResult(
+                state=state,
+                pid=os.getpid(),
+                rank=self._world.rank,
+                step=self.step,
+                committed_step=self.outcome.committed_step,
+                instants=self._instants,
+            )
         )
-        write_result(directory, int(os.environ.get("LOCAL_RANK", "0")), result)
 
     def _on_news(self) -> None:
         self._instants.setdefault("noticed", time.time())

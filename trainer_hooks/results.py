@@ -44,8 +44,15 @@ class RankResult:
     """What happened when, as seconds of Unix time: noticed, agreed, stopped, committed ..."""
 
 
+def report_result(result: RankResult) -> None:
+    """Tell this rank's launcher, if there is one. Each rank calls it for itself."""
+    directory = os.environ.get(RESULT_DIR_VARIABLE)
+    if directory:
+        write_result(Path(directory), int(os.environ.get("LOCAL_RANK", "0")), result)
+
+
 def write_result(directory: Path, local_rank: int, result: RankResult) -> None:
-    """Write this rank's result for its launcher. Each rank calls it for itself."""
+    """Write a rank's result, whole."""
     path = _path(directory, local_rank)
     temporary = path.with_suffix(".tmp")
     body = {
@@ -86,12 +93,6 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
                 instants={k: float(v) for k, v in instants.items() if isinstance(v, int | float)},
             )
     return None
-
-
-def result_directory() -> Path | None:
-    """Return where the launcher wants results, or None without one."""
-    value = os.environ.get(RESULT_DIR_VARIABLE)
-    return Path(value) if value else None
 
 
 def _path(directory: Path, local_rank: int) -> Path:

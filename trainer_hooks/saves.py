@@ -1,0 +1,108 @@
+"""Saves: when this run saves, what it resumed from, and what it has committed."""
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from trainer_hooks.checkpoint.commit import start_attempt
+from trainer_hooks.checkpoint.layout import Attempt
+from trainer_hooks.checkpoint.resume import ResumePoint, resume
+from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.clock import boottime_s
+from trainer_hooks.errors import CheckpointError
+from trainer_hooks.state import TrainState
+from trainer_hooks.world import World
+
+log = logging.getLogger(__name__)
+
+
+class Saves:
+    """The checkpoints of one run. Every rank makes the same calls at the same boundaries.
+
+    Raises:
+        CheckpointError: ``root`` cannot be written, or holds no whole checkpoint.
+        StateError: The checkpoint does not fit ``state``.
+    """
+
+    def __init__(self, root: Path, state: TrainState, world: World, *, every_steps: int) -> None:
+        self._state = state
+        self._world = world
+        self._every_steps = every_steps
+        attempt = _start_attempt(root, world)
+        self._checkpointer = Checkpointer(root, world, attempt, save_every_steps=every_steps)
+        self._resumed: ResumePoint | None = resume(root, state, world)
+
+    @property
+    def resumed_step(self) -> int:
+        """Steps that were finished when this run began."""
+        return 0 if self._resumed is None else self._resumed.step
+
+    @property
+    def committed_step(self) -> int | None:
+        """Step of the newest checkpoint that this rank knows of."""
+        newest = self._checkpointer.last_committed
+        if newest is not None:
+            return newest.step
+        return None if self._resumed is None else self._resumed.step
+
+    @property
+    def is_saving(self) -> bool:
+        """True while a save is in flight."""
+        last = self._checkpointer.last
+        return last is not None and not last.ended.is_set()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the newest save was not committed, if it was not."""
+        last = self._checkpointer.last
+        return None if last is None else last.failure
+
+    def restore_rng(self) -> None:
+        """Set this rank's generators as they were. The last thing before the first step."""
+        if self._resumed is not None:
+            self._resumed.restore_rng(self._state.seed, self._world.rank)
+
+    def save_if_due(self, step: int) -> None:
+        """Save if ``step`` is a multiple of the interval."""
+        if step > 0 and step % self._every_steps == 0:
+            self.save(step)
+
+    def save(self, step: int) -> None:
+        """Save the state at this boundary, unless that was done or there is nothing to save."""
+        last = self._checkpointer.last
+        is_saved = step == self.resumed_step or (last is not None and last.name.step == step)
+        if self._state.has_stepped and not is_saved:
+            self._checkpointer.save(self._state.capture(step))
+
+    def wait(self, limit_s: Callable[[], float | None]) -> bool:
+        """Wait until no save is in flight, at most until an instant that may change meanwhile.
+
+        Args:
+            limit_s: Returns the instant on CLOCK_BOOTTIME, None while there is none.
+        """
+        while self.is_saving:
+            limit = limit_s()
+            if limit is not None and boottime_s() >= limit:
+                log.error("out of time: the save in flight is left uncommitted")
+                return False
+            time.sleep(0.01)
+        return True
+
+    def close(self) -> None:
+        """Release what saving needs."""
+        self._checkpointer.close()
+
+
+def _start_attempt(root: Path, world: World) -> Attempt:
+    """Let the coordinator start an attempt; raise on all ranks what it has met."""
+    attempt, failure = None, None
+    if world.is_coordinator:
+        try:
+            attempt = start_attempt(root)
+        except CheckpointError as error:
+            failure = error
+    attempt, failure = world.from_coordinator((attempt, failure))
+    if attempt is None:
+        raise failure or CheckpointError("rank 0 has started no attempt")
+    return attempt
