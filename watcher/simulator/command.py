@@ -33,6 +33,7 @@ interrupted; only the notice appears."""
 EPILOG = """\
 example: a notice with two minutes to spare, ten seconds from now
 
+  mkdir -p /tmp/reprieve
   reprieve-watcher simulate aws --notice-after 10 &
   reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
 
@@ -49,8 +50,8 @@ and by hand, at any moment:
 faults: status, hang, reset, half_body, garbage, html, redirect, slow (each with path_prefix,
 count, for_s, delay_s), and expire_tokens. All times are in seconds after the start.
 
-exit status: 0 stopped by SIGTERM or Ctrl-C, 2 unknown flags, 78 a scenario that makes no sense
-or an address that can't be listened on."""
+exit status: 0 stopped by SIGTERM or Ctrl-C, 78 flags that make no sense or an address that can't
+be listened on."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

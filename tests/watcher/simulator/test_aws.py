@@ -1,11 +1,9 @@
 """Every route, header and status code against the contract of EC2's metadata service."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
+from support.simulated_aws import Simulator, TurnedClock
 
 from watcher.simulator.scenario import (
     MAX_TOKEN_TTL_S,
@@ -13,9 +11,6 @@ from watcher.simulator.scenario import (
     Scenario,
     SpotAction,
 )
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import Simulator, TurnedClock
 
 TTL = "x-aws-ec2-metadata-token-ttl-seconds"
 ACTION = "meta-data/spot/instance-action"

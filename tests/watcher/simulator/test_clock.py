@@ -1,12 +1,8 @@
 """The scenario's clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import TurnedClock
+from support.simulated_aws import TurnedClock
 
 
 def test_clock_counts_from_zero_when_started_late(clock: TurnedClock) -> None:

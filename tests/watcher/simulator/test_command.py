@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -18,14 +19,6 @@ from watcher.simulator.scenario import (
     Scenario,
     SpotAction,
 )
-
-PROGRAM = """
-import argparse, sys
-from watcher.simulator import command
-parser = argparse.ArgumentParser()
-command.add_arguments(parser)
-sys.exit(command.run(parser.parse_args()))
-"""
 
 
 def parsed(*flags: str) -> argparse.Namespace:
@@ -111,10 +104,12 @@ def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -
 async def test_process_serves_and_ends_with_0_when_told_to(number: signal.Signals) -> None:
     """It prints its URL at once, plays its flags, and ends cleanly on either signal."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PROGRAM),
+        *(sys.executable, "-m", "watcher", "simulate", "aws"),
         *("--port=0", "--notice-after=0", "--window=60", "--quiet"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # Output is buffered as it is for users, or a missing flush would not show.
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     assert process.stdout
     try:

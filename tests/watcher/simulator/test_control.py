@@ -1,16 +1,11 @@
 """The control path does what it says at once, and says why when it doesn't."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
+from support.simulated_aws import Simulator, TurnedClock
 
 from watcher.simulator.scenario import Scenario
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import Simulator, TurnedClock
 
 ACTION = "meta-data/spot/instance-action"
 

@@ -1,17 +1,12 @@
 """Which request a fault happens to, and which descriptions of one are refused."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import pytest
+from support.simulated_aws import TurnedClock
 
 from watcher.simulator.faults import MOST_FAULTS, Fault, FaultKind, Faults, parse_fault
 from watcher.simulator.scenario import ScenarioError
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import TurnedClock
 
 
 @pytest.fixture

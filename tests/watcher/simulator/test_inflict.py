@@ -1,17 +1,12 @@
 """Each fault as a client sees it on a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import Simulator
+from support.simulated_aws import Simulator
 
 ITEM = "meta-data/instance-id"
 
@@ -80,6 +75,19 @@ async def test_hang_fault_never_answers_and_ends_with_its_client(simulator: Simu
     assert not hanging.done()
     hanging.cancel()
     assert (await simulator.fault_met())["status"] is None
+
+
+async def test_hang_fault_leaves_nothing_behind_when_its_client_has_gone(
+    simulator: Simulator,
+) -> None:
+    """The server's task for the request ends with the connection, or a long run would pile up."""
+    await simulator.control("POST", "fault", {"kind": "hang", "count": 1})
+    tasks_before = len(asyncio.all_tasks())
+    hanging = asyncio.create_task(simulator.get(ITEM))
+    await simulator.fault_met()
+    hanging.cancel()
+    while len(asyncio.all_tasks()) > tasks_before:
+        await simulator.requests()
 
 
 async def test_garbage_fault_is_neither_text_nor_json(simulator: Simulator) -> None:

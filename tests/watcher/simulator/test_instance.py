@@ -1,10 +1,7 @@
 """The simulated instance goes through its changes by the clock alone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from support.simulated_aws import TurnedClock
 
 from watcher.simulator.instance import Instance
 from watcher.simulator.scenario import (
@@ -14,9 +11,6 @@ from watcher.simulator.scenario import (
     ScenarioError,
     SpotAction,
 )
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import TurnedClock
 
 
 @pytest.fixture

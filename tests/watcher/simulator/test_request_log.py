@@ -1,20 +1,13 @@
 """The log tells what was asked, in order, over how many connections."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import aiohttp
+import pytest
+from support.simulated_aws import Simulator, TurnedClock
 
 from watcher.simulator import request_log
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
-
-if TYPE_CHECKING:
-    import pytest
-
-    from tests.watcher.simulator.conftest import Simulator, TurnedClock
 
 
 async def test_request_log_shows_what_mattered(simulator: Simulator, clock: TurnedClock) -> None:

@@ -1,20 +1,15 @@
 """The simulator as a whole: when its scenario starts, and how it ends."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from support.simulated_aws import TurnedClock
 
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import TurnedClock
 
 
 async def test_scenario_starts_when_the_server_does(scenario: Scenario, clock: TurnedClock) -> None:

@@ -1,13 +1,8 @@
 """Session tokens live for exactly their time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from support.simulated_aws import TurnedClock
 
 from watcher.simulator.tokens import Tokens
-
-if TYPE_CHECKING:
-    from tests.watcher.simulator.conftest import TurnedClock
 
 
 def test_token_is_dead_when_its_seconds_are_over(clock: TurnedClock) -> None:

@@ -1,0 +1,111 @@
+"""The unit, its user and its run directory fit each other, and systemd understands them."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from watcher.cli import _parser
+from watcher.config import Config
+from watcher.settings import load
+
+FILES = Path(__file__).parents[2] / "deploy" / "systemd"
+UNIT = FILES / "reprieve-watcher.service"
+
+
+def unit() -> dict[str, list[str]]:
+    """Return the unit's values by key; a key may be given several times."""
+    values: dict[str, list[str]] = {}
+    for line in UNIT.read_text().splitlines():
+        if "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            values.setdefault(key, []).append(value)
+    return values
+
+
+def table(name: str) -> list[list[str]]:
+    """Return the lines of a sysusers.d or tmpfiles.d file as words."""
+    lines = (FILES / name).read_text().splitlines()
+    return [line.split() for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.e2e
+def test_systemd_understands_the_unit_when_it_verifies_it(tmp_path: Path) -> None:
+    """No unknown key, no value that is ignored: systemd-analyze has nothing to say."""
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("this machine has no systemd-analyze")
+    [command] = unit()["ExecStart"]
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text().replace(command.split()[0], sys.executable))
+    verified = subprocess.run(
+        [analyze, "verify", str(copy)], capture_output=True, text=True, check=False
+    )
+    complaints = [line for line in verified.stderr.splitlines() if UNIT.stem in line]
+    assert (verified.returncode, complaints) == (0, [])
+
+
+def test_unit_tries_again_for_ever_when_the_daemon_ends() -> None:
+    """Except after 78, a mistake that trying again won't mend."""
+    values = unit()
+    assert values["Type"] == ["notify"]
+    assert values["Restart"] == ["always"]
+    assert values["StartLimitIntervalSec"] == ["0"]
+    assert values["RestartPreventExitStatus"] == ["78"]
+
+
+def test_unit_leaves_the_run_directory_in_place_when_restarted() -> None:
+    """RuntimeDirectory= would empty it, and leave every bind mount of it dead."""
+    values = unit()
+    assert "RuntimeDirectory" not in values
+    assert values["ProtectSystem"] == ["strict"]
+    assert values["ReadWritePaths"] == [str(Config().run_dir)]
+
+
+def test_unit_keeps_what_the_daemon_needs_when_hardened() -> None:
+    """The boot id, the right to signal other users, and the socket to say READY on."""
+    values = unit()
+    assert not {"ProcSubset", "PrivateUsers", "PrivateNetwork", "DynamicUser"} & values.keys()
+    assert values["AmbientCapabilities"] == values["CapabilityBoundingSet"] == ["CAP_KILL"]
+    assert values["NoNewPrivileges"] == ["yes"]
+    assert set(values["RestrictAddressFamilies"][0].split()) == {"AF_INET", "AF_INET6", "AF_UNIX"}
+
+
+def test_run_directory_belongs_to_the_units_user_when_made() -> None:
+    """One user in three files; only the daemon writes the flag, everybody may leave a report."""
+    [[_, user, *_]] = table("sysusers.conf")
+    assert unit()["User"] == unit()["Group"] == [user]
+    run_dir = str(Config().run_dir)
+    assert table("tmpfiles.conf") == [
+        ["d", run_dir, "0755", user, user, "-"],
+        ["d", f"{run_dir}/trainers", "1777", user, user, "-"],
+        ["d", f"{run_dir}/requests", "1777", user, user, "-"],
+    ]
+
+
+def test_config_is_accepted_and_says_what_is_the_default_anyway() -> None:
+    """The example changes nothing by itself, so that nobody depends on having copied it."""
+    effective = load(FILES / "watcher.toml", {}, {"node": "n"})
+    assert effective.config == Config(node="n")
+    assert "faces.listen" in effective.origins
+
+
+def test_command_is_the_daemons_when_parsed() -> None:
+    """Every argument is one of `reprieve-watcher run`, and the README installs what they name."""
+    [command] = unit()["ExecStart"]
+    program, *words = command.split()
+    arguments = _parser().parse_args(words)
+    assert arguments.command == "run"
+    readme = (FILES / "README.md").read_text()
+    assert f"watcher.toml {arguments.config}" in readme
+    assert f"python3 -m venv {Path(program).parents[1]}" in readme
+
+
+def test_readme_names_every_file_when_installing() -> None:
+    """A file that the README does not mention is not installed."""
+    readme = (FILES / "README.md").read_text()
+    for path in FILES.iterdir():
+        if path.name != "README.md":
+            assert f"install -m 0644 -D {path.name} " in readme
