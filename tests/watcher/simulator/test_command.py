@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 
@@ -75,7 +76,6 @@ def test_window_is_the_clouds_when_not_given(flags: Sequence[str], window_s: flo
         ("--instance-id=", "instance id"),
         ("--port=65536", "--port"),
         ("--port=-1", "--port"),
-        ("--host=203.0.113.1 --port=0", "203.0.113.1"),
     ],
 )
 def test_run_refuses_in_one_line_when_the_flags_are_nonsense(
@@ -124,6 +124,16 @@ async def test_process_serves_and_ends_with_0_when_told_to(number: signal.Signal
             process.kill()
             await process.wait()
     assert (process.returncode, out, err) == (0, b"", b"")
+
+
+@pytest.mark.e2e
+def test_process_ends_with_78_when_the_address_is_not_its_own() -> None:
+    """203.0.113.1 is documentation's and nobody's; the line says so without a traceback."""
+    flags = ("--host=203.0.113.1", "--port=0")
+    command_line = (sys.executable, "-m", "watcher", "simulate", "aws", *flags)
+    ended = subprocess.run(command_line, capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (78, "", 1)
+    assert "203.0.113.1" in ended.stderr
 
 
 async def notice_at(url: str) -> dict[str, str]:
