@@ -1,0 +1,94 @@
+"""A training run of milliseconds that has everything a real one has: DDP, dropout, schedule, data."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+
+from trainer_hooks import ResumableSampler, TrainerHooks, TrainState
+
+Hook = Callable[[int, int], None]
+"""Called with (rank, step), inside the step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiny:
+    """What a run does; the same for each start of it, but for the hooks."""
+
+    checkpoint_dir: Path
+    log_dir: Path
+    steps: int = 30
+    save_every: int = 10
+    step_s: float = 0.01
+    workers: int = 0
+    width: int = 8
+    """Of the one hidden layer; the state is about 48 * width * width bytes."""
+    in_step: Hook | None = None
+    """Inside each step, before the first collective."""
+    before_steps: Callable[[int], None] | None = None
+    """In the block, before the first step."""
+
+    def train(self, rank: int) -> None:
+        """Train on this rank."""
+        logging.basicConfig(
+            level=logging.INFO, format="%(relativeCreated)d %(name)s %(message)s", force=True
+        )
+        torch.manual_seed(rank)
+        data = TensorDataset(torch.arange(997), torch.rand(997, 4, generator=_seeded(5)))
+        sampler = ResumableSampler(len(data), seed=3)
+        loader: DataLoader[Any] = DataLoader(
+            data, batch_size=4, sampler=sampler, num_workers=self.workers, generator=_seeded(7)
+        )
+        model = DistributedDataParallel(_network(self.width))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.steps)
+        state = TrainState(
+            model=model, optimizer=optimizer, scheduler=schedule, scaler=None, data=sampler
+        )
+        with TrainerHooks(
+            state, checkpoint_dir=self.checkpoint_dir, save_every=self.save_every
+        ) as hooks:
+            batches = hooks.batches(loader)
+            model(torch.zeros(4, 4)).sum().backward()
+            model.zero_grad()
+            if self.before_steps is not None:
+                self.before_steps(rank)
+            for step in hooks.steps(until=self.steps):
+                if self.in_step is not None:
+                    self.in_step(rank, step)
+                ids, inputs = next(batches)
+                loss = model(inputs).square().mean()
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                self._log(rank, step, ids.tolist(), optimizer.param_groups[0]["lr"], loss.item())
+                schedule.step()
+                time.sleep(self.step_s)
+        dist.destroy_process_group()
+
+    def _log(self, rank: int, step: int, ids: list[int], lr: float, loss: float) -> None:
+        record = {"step": step, "ids": ids, "lr": lr, "loss": loss}
+        with (self.log_dir / f"rank_{rank}.jsonl").open("a", encoding="ascii") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+def _network(width: int) -> nn.Module:
+    torch.manual_seed(11)  # DDP broadcasts rank 0's, this makes them equal from the start
+    network = nn.Sequential(
+        nn.Linear(4, width), nn.Linear(width, width), nn.Dropout(0.2), nn.Linear(width, 1)
+    )
+    torch.manual_seed(1000 + dist.get_rank())
+    return network
+
+
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
