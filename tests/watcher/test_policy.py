@@ -1,0 +1,41 @@
+"""The policy table."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from watcher.notice import Deadline, Moment, Notice, NoticeKind, Urgency
+from watcher.policy import POLICY, stand
+
+
+def test_policy_knows_every_kind_when_asked() -> None:
+    """A kind without a rule would end the daemon on its first notice."""
+    assert set(POLICY) == set(NoticeKind)
+
+
+@pytest.mark.parametrize("kind", NoticeKind)
+def test_policy_writes_the_flag_always_and_signals_when_the_kind_means_stop(
+    kind: NoticeKind,
+) -> None:
+    """Advice never ends a process; a stop always reaches the flag."""
+    rule = POLICY[kind]
+    assert rule.actions[0] == "flag_file"
+    assert ("signal" in rule.actions) == (rule.urgency is Urgency.STOP)
+
+
+def test_policy_stops_nothing_when_the_node_survives() -> None:
+    """Rebalance advice and live migrations are advisory, and nothing else is."""
+    advisory = {kind for kind, rule in POLICY.items() if rule.urgency is Urgency.ADVISORY}
+    assert advisory == {NoticeKind.REBALANCE, NoticeKind.LIVE_MIGRATION}
+
+
+def test_standing_counts_the_default_window_when_the_notice_has_no_deadline() -> None:
+    """A notice with a deadline keeps it, one without counts from its receipt."""
+    received = Moment(datetime(2026, 11, 30, 10, 5, 6, tzinfo=UTC), 5000.0)
+    bare = Notice(id="a", kind=NoticeKind.REBALANCE, source="test", received=received)
+    assert stand(bare).counts_until == Deadline.after(received, 600)
+    own = Deadline.after(received, 7)
+    kept = Notice(
+        id="b", kind=NoticeKind.PREEMPTION, source="test", received=received, deadline=own
+    )
+    assert stand(kept).counts_until == own
