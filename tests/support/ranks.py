@@ -36,7 +36,7 @@ class Job:
 
     def _reap(self, rank: int, pid: int, *, kill: bool) -> None:
         if kill:
-            print(f"rank {rank} hangs:\n{self.log(rank)}", file=sys.stderr)
+            sys.stderr.write(f"rank {rank} hangs:\n{self.log(rank)}\n")
             os.kill(pid, signal.SIGKILL)
         found, status = os.waitpid(pid, 0 if kill else os.WNOHANG)
         if found:

@@ -1,4 +1,4 @@
-"""A training run of milliseconds that has everything a real one has: DDP, dropout, schedule, data."""
+"""A training run of milliseconds that has all a real one has: DDP, dropout, schedule, data."""
 
 import json
 import logging

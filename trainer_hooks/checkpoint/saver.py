@@ -36,6 +36,9 @@ from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
 
+LAST_VOTES_S = 5.0
+"""How long a failed save's leftovers wait for the ranks that may still write them."""
+
 
 class SaveInFlight:
     """One save between staging and its end; any thread may look at it."""
@@ -212,8 +215,8 @@ class Checkpointer:
             missing = missing_manifests(save.directory, self._world.size)
             return f"ranks {missing} did not finish within {self._timeout.total_seconds():.0f} s"
         if failures:
-            # All have voted, so nobody writes there any more; a full disk wants the room back.
-            shutil.rmtree(save.directory, ignore_errors=True)
+            if vote.is_over(within_s=LAST_VOTES_S):  # nobody writes there any more
+                shutil.rmtree(save.directory, ignore_errors=True)  # a full disk wants the room
             return "; ".join(failures)
         try:
             commit(

@@ -1,6 +1,7 @@
 """The vote on a save: every rank says how it went, one rank decides, all learn the same.
 
-Over the Store, from the threads that finish saves, so that the training meets no collective.
+Over the Store, from the threads that finish saves, so that the training meets no collective. One
+failure settles the vote at once: nobody waits for a rank that may be dead to hear of it.
 """
 
 from datetime import timedelta
@@ -22,24 +23,29 @@ class Vote:
         self._timeout = timeout
 
     def cast(self, failure: str | None) -> None:
-        """Say how this rank's part went. Each rank calls it once."""
+        """Say how this rank's part went. Each rank calls it once, when it writes no more."""
         if failure is not None:
             self._store.append(self._key("failures"), failure.replace("\n", " ") + "\n")
+            self.settle(failure)
+            self._store.set(self._key("decidable"), "1")
         if self._store.add(self._key("count"), 1) == self._size:
-            self._store.set(self._key("complete"), "1")
+            self._store.set(self._key("all"), "1")
+            self._store.set(self._key("decidable"), "1")
 
     def failures(self) -> list[str] | None:
         """Return what went wrong on the ranks, or None if one has not voted in time."""
-        try:
-            self._store.wait([self._key("complete")], self._timeout)
-        except DistStoreError:
+        if not self._has("decidable", self._timeout):
             return None
         # Appending nothing makes the key exist, so that reading it never waits.
         self._store.append(self._key("failures"), "")
         return self._store.get(self._key("failures")).decode().splitlines()
 
+    def is_over(self, within_s: float) -> bool:
+        """Tell whether every rank has voted: from then on nobody writes to the save."""
+        return self._has("all", timedelta(seconds=within_s))
+
     def settle(self, failure: str | None) -> None:
-        """Decide. The coordinator calls it once."""
+        """Decide; the first to do so counts."""
         self._store.compare_set(self._key("outcome"), "", failure or _COMMITTED)
 
     def outcome(self) -> str | None:
@@ -48,18 +54,23 @@ class Vote:
         A rank that waits in vain settles it as failed. The marker may be on disk all the same:
         then the checkpoint is good, and a resume will find it.
         """
-        try:
-            # The coordinator waits for the slowest rank and then commits.
-            self._store.wait([self._key("outcome")], 2 * self._timeout)
-        except DistStoreError:
+        # The coordinator waits for the slowest rank and then commits.
+        if not self._has("outcome", 2 * self._timeout):
             self.settle("the coordinator did not answer")
         outcome = self._store.get(self._key("outcome")).decode()
         return None if outcome == _COMMITTED else outcome
 
     def forget(self) -> None:
         """Remove the keys, once every rank has seen the outcome. One rank calls it."""
-        for name in ("failures", "count", "complete", "outcome"):
+        for name in ("failures", "count", "all", "decidable", "outcome"):
             self._store.delete_key(self._key(name))
+
+    def _has(self, name: str, timeout: timedelta) -> bool:
+        try:
+            self._store.wait([self._key(name)], timeout)
+        except DistStoreError:
+            return False
+        return True
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}"
