@@ -17,14 +17,15 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 def read_json_object(path: Path, *, max_bytes: int) -> dict[str, Json]:
     """Read one JSON object from a plain file of at most ``max_bytes`` bytes.
 
-    Symbolic links, fifos, devices and hard links are refused, and opening never blocks.
+    Symbolic links, fifos, devices, directories and hard links are refused, and opening never
+    blocks. The text is UTF-8 without a byte order mark.
 
     Raises:
         FileNotFoundError: There is no such file.
         UntrustedFileError: The file is of another kind, too large, or no JSON object.
     """
     try:
-        data = json.loads(_read_plain_file(path, max_bytes))
+        data = json.loads(_read_plain_file(path, max_bytes).decode())
     except (ValueError, RecursionError) as error:
         raise UntrustedFileError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
@@ -42,17 +43,25 @@ def _read_plain_file(path: Path, max_bytes: int) -> bytes:
         raise
     except OSError as error:
         raise UntrustedFileError(f"{path} cannot be opened: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise UntrustedFileError(f"{path} is not a regular file")
-        # A writer that renames over the file leaves its old inode with 0 links: that is fine.
-        if found.st_nlink > 1:
-            raise UntrustedFileError(f"{path} has {found.st_nlink} hard links")
-        data = file.read(max_bytes + 1)
+    try:
+        _check_plain(path, os.fstat(descriptor))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise UntrustedFileError(f"{path} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)  # not left to fdopen, which keeps it open when it refuses a directory
     if len(data) > max_bytes:
         raise UntrustedFileError(f"{path} is larger than {max_bytes} bytes")
     return data
+
+
+def _check_plain(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UntrustedFileError(f"{path} is not a regular file")
+    # A writer that renames over the file leaves its old inode with 0 links: that is fine.
+    if found.st_nlink > 1:
+        raise UntrustedFileError(f"{path} has {found.st_nlink} hard links")
 
 
 def _depth_exceeds(value: Json, limit: int) -> bool:
