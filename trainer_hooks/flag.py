@@ -5,6 +5,7 @@ stop for the caller: a trainer that ignores a damaged flag loses its work, one t
 early loses a restart.
 """
 
+import math
 import os
 import time
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def read_flag(path: Path) -> StopNotice | None:
         raise FlagError(str(error)) from error
     if data.get("schema") != 1:
         raise FlagError(f"{path} has schema {data.get('schema')!r}; this trainer reads schema 1")
-    if _is_void(data):
+    if _is_void(data, path):
         return None
     return StopNotice(
         id=_text(data, "id", path),
@@ -72,10 +73,13 @@ def read_flag(path: Path) -> StopNotice | None:
     )
 
 
-def _is_void(data: dict[str, Json]) -> bool:
+def _is_void(data: dict[str, Json], path: Path) -> bool:
     """Tell whether the flag was written in another boot of this machine."""
+    of_writer = data.get("boot_id")
+    if not isinstance(of_writer, str | None):
+        raise FlagError(f"{path} has no readable boot_id: {of_writer!r}")
     here = boot_id()
-    return here is not None and data.get("boot_id") not in (None, here)
+    return here is not None and of_writer not in (None, here)
 
 
 def _is_stop(data: dict[str, Json], path: Path) -> bool:
@@ -90,27 +94,44 @@ def _deadline_s(data: dict[str, Json], path: Path) -> float | None:
 
     The writer's boottime is believed only while both its stamps agree with our clocks (a time
     namespace shifts CLOCK_BOOTTIME under one boot id: node-facts, 2026-11-30), else its wall
-    clock is; of two credible answers the earlier counts.
+    clock is. Of two credible answers the earlier counts, unless it alone would make the notice
+    overdue: a wrong clock may hurry a trainer, never hide a notice from it.
     """
     if data.get("deadline") is None:
         return None
     wall_left_s = _instant(data, "deadline", path) - time.time()
-    by_wall = boottime_s() + wall_left_s
-    deadline, written = data.get("deadline_boottime_s"), data.get("written_boottime_s")
-    if not (isinstance(deadline, int | float) and isinstance(written, int | float)):
+    now = boottime_s()
+    by_wall = now + wall_left_s
+    deadline, written = _stamp(data, "deadline_boottime_s"), _stamp(data, "written_boottime_s")
+    if deadline is None or written is None:
         return by_wall
     age_by_wall = time.time() - _instant(data, "written_at", path)
-    if abs(age_by_wall - (boottime_s() - written)) > CLOCK_TOLERANCE_S:
+    if abs(age_by_wall - (now - written)) > CLOCK_TOLERANCE_S:
         return by_wall
-    return min(by_wall, float(deadline))
+    earlier, later = sorted((by_wall, deadline))
+    return later if earlier + OVERDUE_S < now else earlier
+
+
+def _stamp(data: dict[str, Json], key: str) -> float | None:
+    """Return a stamp of CLOCK_BOOTTIME, or None for what no clock shows."""
+    value = data.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer of hundreds of digits
+        return None
 
 
 def _instant(data: dict[str, Json], key: str, path: Path) -> float:
     text = _text(data, key, path)
     try:
-        return datetime.fromisoformat(text).timestamp()
+        instant = datetime.fromisoformat(text)
     except ValueError as error:
         raise FlagError(f"{path} has an unreadable {key} {text!r}") from error
+    if instant.tzinfo is None:  # not RFC 3339, and our time zone need not be the writer's
+        raise FlagError(f"{path} has a {key} without an offset from UTC: {text!r}")
+    return instant.timestamp()
 
 
 def _text(data: dict[str, Json], key: str, path: Path) -> str:

@@ -1,5 +1,6 @@
 """SIGKILL at any moment costs the steps since the last commit, and nothing else."""
 
+import itertools
 import os
 import random
 import signal
@@ -68,7 +69,7 @@ def assert_as_straight(tiny: Tiny, straight: Tiny) -> None:
     for rank in range(2):
         assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
         done = steps_done(tiny.log_dir, rank)
-        for before, after in zip(done, done[1:], strict=False):
+        for before, after in itertools.pairwise(done):
             # Redone: at most an interval and what was in flight, which is one interval more.
             assert after == before + 1 or before - after < 2 * SAVE_EVERY
 

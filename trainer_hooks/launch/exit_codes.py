@@ -5,6 +5,7 @@
 """
 
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,10 +49,14 @@ def launch_exit_code(
         return EXIT_PREEMPTED
     if not has_failed:
         return EXIT_DONE
-    for rank, failure in failures.items():
-        result = own[rank]
-        if result is None or result.state is RankState.RUNNING:
-            return _code_of(failure.exit_status)
+    crashes = [
+        failure.exit_status
+        for rank, failure in failures.items()
+        if (result := own[rank]) is None or result.state is RankState.RUNNING
+    ]
+    if crashes:
+        # The agent sends SIGTERM to the others: that is how they died, not why.
+        return _code_of(min(crashes, key=lambda status: status == -signal.SIGTERM))
     if stopped_by is None:
         return EXIT_CRASHED
     # Told to stop before any rank had begun: nothing was there to save.

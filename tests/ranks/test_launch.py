@@ -1,0 +1,143 @@
+"""``reprieve-trainer launch`` exits with a code that means something."""
+
+import os
+import signal
+import textwrap
+from pathlib import Path
+
+import pytest
+from support.flags import put_flag
+from support.launching import launch, wait_until
+
+pytestmark = pytest.mark.ranks
+
+PREAMBLE = """
+    import os, pathlib, signal, sys, time
+    from trainer_hooks.results import RankResult, RankState, report_result
+    RANK = int(os.environ["RANK"])
+    def report(state):
+        report_result(RankResult(state=RankState(state), pid=os.getpid(), rank=RANK, step=7,
+                                 committed_step=5))
+        results = pathlib.Path(os.environ["REPRIEVE_RESULT_DIR"])
+        while len(list(results.glob("*.json"))) < 2:
+            time.sleep(0.01)  # as ranks that have agreed do, none goes before all have reported
+"""
+
+
+def script_of(tmp_path: Path, body: str) -> Path:
+    """Write a script that torch need not be imported for."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(PREAMBLE) + textwrap.dedent(body))
+    return script
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param("", 0, id="done without hooks"),
+        pytest.param("report('finished')", 0, id="finished"),
+        pytest.param("report('running')", 0, id="left early with 0"),
+        pytest.param("report('saved'); sys.exit(75)", 75, id="preempted"),
+        pytest.param("report('saved')", 75, id="preempted and read the outcome"),
+        pytest.param(
+            "report('saved'); os.kill(os.getpid(), signal.SIGKILL)", 75, id="killed after saving"
+        ),
+        pytest.param("report('saved'); 1 / 0", 75, id="raised after saving"),
+        pytest.param("report('running'); sys.exit(75)", 75, id="the script's own 75"),
+        pytest.param("report('running'); sys.exit(3)", 3, id="the script's own code"),
+        pytest.param("report('running'); 1 / 0", 1, id="a bug"),
+        pytest.param("report('running'); os.kill(os.getpid(), signal.SIGKILL)", 137, id="killed"),
+        pytest.param("os.kill(os.getpid(), signal.SIGSEGV)", 139, id="segmentation fault"),
+        pytest.param(
+            "sys.exit(5) if RANK == 1 else time.sleep(30)",
+            5,
+            id="a bug on one rank only",
+        ),
+        pytest.param(
+            """
+            report('saved' if RANK == 0 else 'running')
+            if RANK == 1:
+                sys.exit(4)
+            time.sleep(30)
+            """,
+            4,
+            id="one saved and one crashed",
+        ),
+    ],
+)
+def test_launch_exits_with_what_the_ranks_have_left(tmp_path: Path, body: str, code: int) -> None:
+    """Result files decide; without one, the way a rank died does."""
+    with launch(tmp_path / "out", script_of(tmp_path, body)) as running:
+        assert running.wait() == code, running.output
+        assert running.report["exit_code"] == code
+
+
+def test_launch_starts_nothing_while_a_stop_is_in_force(tmp_path: Path) -> None:
+    """Exit 75 at once, and the script has not run."""
+    put_flag(tmp_path / "out" / "run")
+    with launch(tmp_path / "out", script_of(tmp_path, "pathlib.Path('ran').touch()")) as running:
+        assert running.wait() == 75, running.output
+        assert "nothing started" in running.report["reason"]
+    assert not Path("ran").exists()
+
+
+def test_launch_starts_when_the_notice_is_advice(tmp_path: Path) -> None:
+    """A rebalance recommendation keeps nobody from starting."""
+    put_flag(tmp_path / "out" / "run", urgency="advisory")
+    with launch(tmp_path / "out", script_of(tmp_path, "report('finished')")) as running:
+        assert running.wait() == 0, running.output
+
+
+def test_launch_starts_when_the_notice_is_long_overdue(tmp_path: Path) -> None:
+    """A node that outlived its deadline by more than ten minutes works again, with a warning."""
+    put_flag(tmp_path / "out" / "run", left_s=-700)
+    with launch(tmp_path / "out", script_of(tmp_path, "report('finished')")) as running:
+        assert running.wait() == 0, running.output
+        assert "long past its deadline" in running.output
+
+
+def test_launch_exits_75_when_it_is_stopped_before_any_rank_has_begun(tmp_path: Path) -> None:
+    """SIGTERM while the ranks still import: nothing was there to save."""
+    script = script_of(
+        tmp_path, f"pathlib.Path({str(tmp_path)!r}, f'up{{RANK}}').touch(); time.sleep(60)"
+    )
+    with launch(tmp_path / "out", script) as running:
+        wait_until(lambda: len(list(tmp_path.glob("up*"))) == 2, "both ranks")
+        running.process.send_signal(signal.SIGTERM)
+        assert running.wait() == 75, running.output
+
+
+def test_launch_exits_with_the_signal_when_ranks_do_not_save_in_time(tmp_path: Path) -> None:
+    """Ranks that were training and ignored SIGTERM: 128 + n, counted as a crash."""
+    body = f"""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        report('running')
+        pathlib.Path({str(tmp_path)!r}, f'up{{RANK}}').touch()
+        time.sleep(60)
+    """
+    with launch(tmp_path / "out", script_of(tmp_path, body), options=["--window=6"]) as running:
+        wait_until(lambda: len(list(tmp_path.glob("up*"))) == 2, "both ranks")
+        running.process.send_signal(signal.SIGTERM)
+        assert running.wait() == 128 + signal.SIGTERM, running.output
+
+
+def test_launch_gives_the_ranks_the_window_and_fresh_stores(tmp_path: Path) -> None:
+    """The environment that ranks need is set, and the soft file limit raised."""
+    body = """
+        import resource
+        assert os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] == "1"
+        assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "85"
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert soft == hard
+        report('finished')
+    """
+    with launch(tmp_path / "out", script_of(tmp_path, body), options=["--window=90"]) as running:
+        assert running.wait() == 0, running.output
+
+
+def test_launch_says_what_to_do_when_the_script_is_missing(tmp_path: Path) -> None:
+    """Python's own complaint and code come through."""
+    with launch(tmp_path / "out", tmp_path / "absent.py") as running:
+        assert running.wait() == 2, running.output
+        assert "can't open file" in running.output
+    assert os.path.lexists(tmp_path / "out" / "report.json")

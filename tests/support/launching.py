@@ -1,0 +1,73 @@
+"""The real launcher, as its users start it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+EXECUTABLE = Path(sys.executable).with_name("reprieve-trainer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One running launch; leaving the block kills what is left of it."""
+
+    process: subprocess.Popen[bytes]
+    report_path: Path
+    output_path: Path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def wait(self, timeout_s: float = 50.0) -> int:
+        """Return the exit code."""
+        return self.process.wait(timeout_s)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What the launch says of its end."""
+        report: dict[str, Any] = json.loads(self.report_path.read_text(encoding="utf-8"))
+        return report
+
+    @property
+    def output(self) -> str:
+        """What launcher and ranks have written."""
+        return self.output_path.read_text(encoding="utf-8", errors="replace")
+
+
+def launch(
+    directory: Path, script: Path, *arguments: str, ranks: int = 2, options: Sequence[str] = ()
+) -> Launch:
+    """Start ``reprieve-trainer launch`` in a process group of its own."""
+    directory.mkdir(parents=True, exist_ok=True)
+    report, output = directory / "report.json", directory / f"output_{time.monotonic_ns()}.txt"
+    command: list[str | Path] = [EXECUTABLE, "launch", f"--report={report}", *options]
+    command += [f"--nproc-per-node={ranks}", script, *arguments]
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            command,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | {"REPRIEVE_RUN_DIR": str(directory / "run"), "OMP_NUM_THREADS": "1"},
+        )
+    return Launch(process=process, report_path=report, output_path=output)
+
+
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
+    """Wait for a condition; fail by name when it does not come."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, f"waited {timeout_s} s in vain for {what}"
+        time.sleep(0.02)
