@@ -1,0 +1,1 @@
+"""What the benches share: ranks to measure on, intervals around figures, the machine's name."""
