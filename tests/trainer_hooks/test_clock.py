@@ -1,0 +1,38 @@
+"""The clock of deadlines, read from the system as it is."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from trainer_hooks import clock
+
+
+def test_boottime_never_runs_backwards_when_read_often() -> None:
+    """It is the system's own clock, suspend included, so at least as old as the monotonic one."""
+    readings = [clock.boottime_s() for _ in range(1000)]
+    assert readings == sorted(readings)
+    assert readings[-1] >= time.monotonic() - 1.0
+
+
+def test_boot_id_is_the_kernels_when_the_system_shows_it() -> None:
+    """Without its newline, so that it compares equal to what another process has written."""
+    kernels = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    assert clock.boot_id() == kernels.strip() != ""
+
+
+def test_boot_id_is_unknown_when_the_system_hides_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A sandbox without /proc is no reason to fail."""
+    monkeypatch.setattr(clock, "_BOOT_ID", tmp_path / "none")
+    assert clock.boot_id() is None
+
+
+@pytest.mark.parametrize(("deadline_s", "left_s"), [(None, None), (130.0, 30.0), (70.0, 0.0)])
+def test_seconds_left_is_never_negative_when_the_deadline_is_past(
+    monkeypatch: pytest.MonkeyPatch, deadline_s: float | None, left_s: float | None
+) -> None:
+    """A wait with what it returns ends at once, or never when nobody knows a deadline."""
+    monkeypatch.setattr(clock, "boottime_s", lambda: 100.0)
+    assert clock.seconds_left(deadline_s) == left_s
