@@ -35,13 +35,14 @@ class Control:
         self._faults = faults
 
     def routes(self) -> list[web.RouteDef]:
-        """List the routes that change something."""
+        """List the routes; the last one takes what is left under the prefix."""
         return [
             web.post(PREFIX + "notice", self.issue_notice),
             web.post(PREFIX + "rebalance", self.recommend_rebalance),
             web.post(PREFIX + "withdraw", self.withdraw_notice),
             web.post(PREFIX + "fault", self.add_fault),
             web.delete(PREFIX + "fault", self.lift_faults),
+            web.route("*", PREFIX + "{path:.*}", self.refuse_unknown),
         ]
 
     async def issue_notice(self, request: web.Request) -> web.Response:
@@ -80,6 +81,11 @@ class Control:
         """Lift all faults."""
         self._faults.clear()
         return self._in_force()
+
+    async def refuse_unknown(self, request: web.Request) -> web.Response:
+        """Refuse what is no control, which would look like a path of the cloud's otherwise."""
+        known = "POST notice, rebalance, withdraw, fault; DELETE fault; GET requests"
+        raise ScenarioError(f"{request.method} {request.path} is no control; there are {known}")
 
     def _in_force(self) -> web.Response:
         mark = self._instance.mark()

@@ -48,7 +48,8 @@ def _wrong_answer(fault: Fault, request: web.Request) -> web.Response:
         case FaultKind.REDIRECT:
             # The name is not the one asked for, yet leads back here: a client that follows it
             # meets a 404, takes it for "no notice", and the request log shows what it did.
-            headers = {"Location": f"http://localhost:{request.url.port}/portal"}
+            _, port, *_ = request.get_extra_info("sockname")
+            headers = {"Location": f"http://localhost:{port}/portal"}
             return web.Response(status=HTTPStatus.FOUND, headers=headers)
         case _:
             return error_page(fault.status)

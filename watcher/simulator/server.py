@@ -41,8 +41,8 @@ def make_app(scenario: Scenario, clock: ScenarioClock) -> web.Application:
         client_max_size=LARGEST_BODY_BYTES,
     )
     app.on_startup.append(start_clock)
-    app.add_routes(Control(clock, instance, tokens, faults).routes())
     app.add_routes([web.get(PREFIX + "requests", requests.list_requests)])
+    app.add_routes(Control(clock, instance, tokens, faults).routes())
     app.add_routes(AwsMetadata(scenario, instance, tokens).routes())
     return app
 

@@ -93,6 +93,19 @@ async def test_control_says_why_when_it_refuses(
     assert (await simulator.get(ACTION)).status == 404
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "notice"), ("POST", "requests"), ("GET", "request"), ("PUT", "")]
+)
+async def test_control_names_what_there_is_when_it_is_asked_for_something_else(
+    simulator: Simulator, method: str, path: str
+) -> None:
+    """A mistyped control is neither a path of the cloud's nor a request that is logged."""
+    answer = await simulator.ask(method, f"/simulator/{path}")
+    assert answer.status == 400
+    assert "GET requests" in answer.body
+    assert [entry["path"] for entry in await simulator.requests()] == ["/latest/api/token"]
+
+
 async def test_control_refuses_a_body_that_is_too_large(simulator: Simulator) -> None:
     """A control message is a handful of fields."""
     body = {"action": "x" * 5000}
