@@ -17,8 +17,9 @@ from trainer_hooks.decision import RESTORING, Decision, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
 from trainer_hooks.leave import Departure, exit_process
+from trainer_hooks.orphan import stop_with_parent
 from trainer_hooks.outcome import RunOutcome
-from trainer_hooks.results import RankResult, RankState, report_result
+from trainer_hooks.results import RankResult, RankState, is_launched, report_result
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.stop import StopListener
@@ -94,6 +95,8 @@ class TrainerHooks:
         self._listener = StopListener(self._on_news)
         self._agreement = StepAgreement(self._world, self._listener.pending)
         self._listener.start()
+        if is_launched():
+            stop_with_parent()
         try:
             self._agreement.start()
             if not self._is_stopped_at(RESTORING.step):

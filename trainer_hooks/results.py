@@ -44,6 +44,11 @@ class RankResult:
     """What happened when, as seconds of Unix time: noticed, agreed, stopped, committed ..."""
 
 
+def is_launched() -> bool:
+    """Tell whether a launcher of ours is this process's parent and waits for its result."""
+    return bool(os.environ.get(RESULT_DIR_VARIABLE))
+
+
 def report_result(result: RankResult) -> None:
     """Tell this rank's launcher, if there is one. Each rank calls it for itself."""
     directory = os.environ.get(RESULT_DIR_VARIABLE)

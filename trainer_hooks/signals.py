@@ -37,7 +37,6 @@ class SignalPipe:
         self.received: set[int] = set()
         self._previous: dict[int, _Handler] = {}
         self._read_end = self._write_end = self._previous_fd = -1
-        self._owner_pid = os.getpid()
         # The fork hook can't be taken back: it must not keep this object alive.
         forget = weakref.WeakMethod(self._forget_in_child)
         os.register_at_fork(after_in_child=lambda: (method := forget()) and method())
@@ -55,16 +54,16 @@ class SignalPipe:
         return self._read_end
 
     def drain(self) -> None:
-        """Take what the descriptor holds; other signals' numbers go to the previous owner."""
+        """Take what the descriptor holds, and pass it on to the previous owner."""
         with contextlib.suppress(BlockingIOError):
             while numbers := os.read(self._read_end, 512):
                 self.received.update(n for n in numbers if n in STOP_SIGNALS)
-                if self._previous_fd != -1:
-                    os.write(self._previous_fd, numbers)
+                self._pass_on(numbers)
 
     def wake(self) -> None:
         """Make the descriptor readable without a signal."""
-        os.write(self._write_end, b"\0")
+        with contextlib.suppress(BlockingIOError):  # full is readable too
+            os.write(self._write_end, b"\0")
 
     def close(self) -> None:
         """Give handlers and descriptor back."""
@@ -79,12 +78,20 @@ class SignalPipe:
         if callable(previous):
             previous(number, frame)
 
+    def _pass_on(self, numbers: bytes) -> None:
+        if self._previous_fd != -1:
+            with contextlib.suppress(OSError):  # full, or closed without a word
+                os.write(self._previous_fd, numbers)
+
     def _restore(self) -> None:
         for number, handler in self._previous.items():
             if signal.getsignal(number) == self._note:
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        self._previous.clear()
-        current = signal.set_wakeup_fd(self._previous_fd)
+        # Who has taken the handler over since may call ours still, which calls the one before.
+        try:
+            current = signal.set_wakeup_fd(self._previous_fd)
+        except (OSError, ValueError):  # its owner has closed it
+            current = signal.set_wakeup_fd(-1)
         if current not in (self._write_end, -1):
             signal.set_wakeup_fd(current)
 

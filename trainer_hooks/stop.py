@@ -55,8 +55,9 @@ class StopListener:
     def close(self) -> None:
         """Stop listening and give the signal handlers back. Call it from the main thread."""
         self._closing.set()
-        self._signals.wake()
-        self._thread.join(timeout=2 * LOOK_EVERY_S)
+        if self._thread.is_alive():
+            self._signals.wake()
+            self._thread.join(timeout=2 * LOOK_EVERY_S)
         self._signals.close()
 
     def pending(self) -> StopNotice | None:
@@ -64,24 +65,38 @@ class StopListener:
         return self._pending
 
     def _listen(self) -> None:
-        with contextlib.closing(INotify()) as inotify:
-            watched: list[int] = [self._signal_fd]
-            while not self._closing.is_set():
-                if len(watched) == 1 and self._watch_directory(inotify):
-                    watched.append(inotify.fileno())
-                select.select(watched, [], [], LOOK_EVERY_S)
-                inotify.read(timeout=0)
+        # Not select(): a rank that hosts a Store of hundreds holds descriptors beyond its 1023.
+        poll = select.poll()
+        poll.register(self._signal_fd, select.POLLIN)
+        events: INotify | None = None
+        while not self._closing.is_set():
+            if events is None:
+                events = self._watch_directory()
+                if events is not None:
+                    poll.register(events.fileno(), select.POLLIN)
+            self._look()  # after the watch is set: nothing falls between
+            poll.poll(LOOK_EVERY_S * 1000)
+            if events is not None:
+                events.read(timeout=0)
+            if not self._closing.is_set():
                 self._signals.drain()
-                self._look()
+        if events is not None:
+            events.close()
 
-    def _watch_directory(self, inotify: INotify) -> bool:
-        """Ask for events of the run directory; it may come into being later."""
+    def _watch_directory(self) -> INotify | None:
+        """Ask for events of the run directory, which may come into being later.
+
+        None also where the node's inotify instances (128 for each user) are all taken.
+        """
         wanted = flags.MOVED_TO | flags.CREATE | flags.CLOSE_WRITE | flags.DELETE
-        try:
-            inotify.add_watch(self._flag_path.parent, wanted)
-        except OSError:
-            return False
-        return True
+        with contextlib.ExitStack() as stack:
+            try:
+                events = stack.enter_context(INotify())
+                events.add_watch(self._flag_path.parent, wanted)
+            except OSError:
+                return None
+            stack.pop_all()
+            return events
 
     def _look(self) -> None:
         notice = self._most_urgent()
