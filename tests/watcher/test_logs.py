@@ -1,0 +1,108 @@
+"""Log lines: their two forms, and that nobody waits for them."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from support.clocks import START
+
+from watcher import logs
+from watcher.notice import Deadline, Notice, NoticeKind
+
+NOTICE = Notice(
+    id="spot",
+    kind=NoticeKind.PREEMPTION,
+    source="aws_imds",
+    received=START,
+    deadline=Deadline.after(START, 120),
+)
+
+
+def record(message: str, *args: object) -> logging.LogRecord:
+    """Build a log record."""
+    return logging.LogRecord("watcher.responder", logging.INFO, "f.py", 1, message, args, None)
+
+
+def test_json_line_carries_the_notices_keys_when_one_is_logged() -> None:
+    """A log pipeline can group by notice without taking a message apart."""
+    fields = json.loads(logs._JsonFormatter().format(record("notice admitted %s", NOTICE)))
+    assert fields["message"] == f"notice admitted {NOTICE}"
+    assert fields["notice_id"] == "spot"
+    assert fields["source"] == "aws_imds"
+    assert fields["kind"] == "preemption"
+    assert fields["deadline"] == "2026-11-30T10:07:06Z"
+    assert fields["level"] == "info"
+    assert fields["time"].endswith("Z")
+
+
+def test_json_line_stays_one_line_when_texts_have_several() -> None:
+    """Whatever a cloud has sent."""
+    line = logs._JsonFormatter().format(record("why=%s", 'two\nlines "and" \ud800'))
+    assert "\n" not in line
+    assert json.loads(line)["message"].startswith("why=two\nlines")
+
+
+def test_text_line_begins_with_time_and_level_when_formatted() -> None:
+    """UTC with Z, as in the flag file."""
+    first, second, *_ = logs._TextFormatter().format(record("hello")).split()
+    assert first.endswith("Z")
+    assert second == "INFO"
+
+
+def test_lines_are_dropped_and_counted_when_the_reader_is_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full pipe costs lines, never the caller's time; the gap is marked when it ends."""
+    release, written = threading.Event(), []
+
+    class Stuck:
+        def write(self, text: str) -> None:
+            release.wait(20)
+            written.append(text)
+
+        def flush(self) -> None:
+            pass
+
+    monkeypatch.setattr(logs, "_WAITING_LIMIT", 3)
+    monkeypatch.setattr(logs.sys, "stderr", Stuck())  # type: ignore[attr-defined] # a module's import
+    handler = logs._BackgroundHandler()
+    for number in range(50):
+        handler.emit(record("%s", number))
+    release.set()
+    handler.close()
+    handler._thread.join(10)
+    handler.emit(record("last"))
+    assert 1 <= len(written) <= 5
+    assert "log lines dropped" in str(handler._lines.get())
+
+
+@pytest.mark.ranks
+def test_process_ends_with_its_last_line_written_when_it_exits() -> None:
+    """Lines of the last moment are the ones people need."""
+    code = (
+        "import logging; from watcher.logs import start_logging; start_logging('json', 'info'); "
+        "[logging.getLogger('x').info('line %s', n) for n in range(200)]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    lines = [json.loads(line)["message"] for line in done.stderr.splitlines()]
+    assert lines == [f"line {number}" for number in range(200)]
+
+
+@pytest.mark.ranks
+def test_process_ends_when_nobody_reads_its_log() -> None:
+    """A stuck journal does not keep a stopped daemon alive."""
+    reader, writer = os.pipe()
+    code = (
+        "import logging; from watcher.logs import start_logging; start_logging('text', 'info'); "
+        "[logging.getLogger('x').info('y' * 1000) for n in range(500)]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stderr=writer, timeout=30, check=False)
+    os.close(writer)
+    os.close(reader)
+    assert done.returncode == 0

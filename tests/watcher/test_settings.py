@@ -1,0 +1,175 @@
+"""Settings: who wins, and what is refused with which words."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from watcher.config import Address, Config
+from watcher.errors import ConfigError
+from watcher.settings import SETTINGS, Effective, load, variable
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A place for a TOML file."""
+    return tmp_path / "watcher.toml"
+
+
+def from_file(file: Path, text: str) -> Config:
+    """Load settings from this text alone."""
+    file.write_text(text)
+    return load(file, {}, {}).config
+
+
+def test_defaults_are_the_documented_ones_when_nothing_is_set() -> None:
+    """Others build on these values."""
+    effective = load(None, {}, {})
+    config = effective.config
+    assert config.run_dir == Path("/run/reprieve")
+    assert config.faces.listen == Address("127.0.0.1", 9765)
+    assert config.aws.metadata_endpoint == "http://169.254.169.254"
+    assert config.signal.pid_file is None
+    assert config.signal.name is signal.SIGTERM
+    assert effective.origins == {}
+
+
+def test_command_line_beats_environment_beats_file_when_all_are_set(file: Path) -> None:
+    """Each layer wins over the one before, and the origin is known."""
+    file.write_text('node = "file"\nrun_dir = "/file"\nlog_level = "debug"\n')
+    environment = {"REPRIEVE_NODE": "environment", "REPRIEVE_RUN_DIR": "/environment"}
+    effective = load(file, environment, {"node": "line", "cloud": None})
+    config = effective.config
+    assert (config.node, config.run_dir, config.log_level) == (
+        "line",
+        Path("/environment"),
+        "debug",
+    )
+    assert effective.origins == {
+        "node": "command line",
+        "run_dir": "environment REPRIEVE_RUN_DIR",
+        "log_level": str(file),
+    }
+
+
+def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None:
+    """No key is forgotten anywhere, and all layers read the same texts."""
+    values = {
+        "cloud": "aws",
+        "run_dir": "/somewhere",
+        "node": "n",
+        "log_format": "json",
+        "log_level": "error",
+        "aws.metadata_endpoint": "http://[fd00:ec2::254]",
+        "faces.listen": "[::1]:0",
+        "faces.blind_limit_s": "2.5",
+        "signal.pid_file": "/x.pid",
+        "signal.name": "SIGUSR1",
+    }
+    assert set(values) == set(SETTINGS)
+    lines = [f'{key} = "{value}"' for key, value in values.items()]  # TOML knows dotted keys
+    environment = {variable(key): value for key, value in values.items()}
+    loaded: list[Effective] = [load(None, environment, {}), load(None, {}, dict(values))]
+    assert loaded[0].config == loaded[1].config == from_file(file, "\n".join(lines))
+    assert loaded[0].config.faces.listen == Address("::1", 0)
+    assert str(loaded[0].config.faces.listen) == "[::1]:0"
+    assert loaded[0].config.faces.blind_limit_s == 2.5
+
+
+def test_sdk_variable_counts_only_when_nothing_of_ours_is_set(file: Path) -> None:
+    """It is ambient: a setting made for this daemon wins over it in every layer."""
+    ambient = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1338/"}
+    assert load(None, ambient, {}).config.aws.metadata_endpoint == "http://127.0.0.1:1338"
+    file.write_text('[aws]\nmetadata_endpoint = "http://127.0.0.1:1"\n')
+    assert load(file, ambient, {}).config.aws.metadata_endpoint == "http://127.0.0.1:1"
+    given = {"aws.metadata_endpoint": "http://127.0.0.1:2"}
+    assert load(file, ambient, given).config.aws.metadata_endpoint == "http://127.0.0.1:2"
+
+
+def test_empty_variable_is_no_setting_when_present() -> None:
+    """A manifest that passes an empty value means "not set"."""
+    assert load(None, {"REPRIEVE_NODE": "", "REPRIEVE_RUN_DIR": ""}, {}).origins == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "nearest"),
+    [
+        ('run_dri = "/x"', "run_dri", "run_dir"),
+        ('[faces]\nlisten_on = "x"', "faces.listen_on", "faces.listen"),
+        ('[face]\nlisten = "x"', "face", "faces.listen"),
+        ('listen = "127.0.0.1:1"', "listen", "faces.listen"),
+        ("[run_dir]\nx = 1", "run_dir", None),
+        ("[empty]", "empty", None),
+        ("[aws.metadata_endpoint]\nx = 1", "aws.metadata_endpoint", None),
+        ("faces = 3", "faces", None),
+    ],
+)
+def test_unknown_key_is_refused_with_the_nearest_known_one_when_in_the_file(
+    file: Path, text: str, key: str, nearest: str | None
+) -> None:
+    """A typo is never a default in disguise; file and key are named."""
+    with pytest.raises(ConfigError) as caught:
+        from_file(file, text)
+    message = str(caught.value)
+    assert str(file) in message
+    assert key in message
+    assert nearest is None or message.endswith(f"nearest known one is {nearest}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cloud", "azure"),
+        ("node", ""),
+        ("node", 7),
+        ("log_format", "xml"),
+        ("log_level", "loud"),
+        ("run_dir", 3),
+        ("run_dir", True),
+        ("aws.metadata_endpoint", "169.254.169.254"),
+        ("aws.metadata_endpoint", "ftp://169.254.169.254"),
+        ("aws.metadata_endpoint", "http://"),
+        ("aws.metadata_endpoint", "http://user@host"),
+        ("aws.metadata_endpoint", "http://host:99999"),
+        ("aws.metadata_endpoint", "http://[::1"),
+        ("aws.metadata_endpoint", "http://host/?q=1"),
+        ("faces.listen", "9765"),
+        ("faces.listen", ":9765"),
+        ("faces.listen", "example.com:80"),
+        ("faces.listen", "127.0.0.1:65536"),
+        ("faces.listen", "127.0.0.1:-1"),
+        ("faces.listen", "127.0.0.1:"),
+        ("faces.listen", 9765),
+        ("faces.blind_limit_s", 0),
+        ("faces.blind_limit_s", -1),
+        ("faces.blind_limit_s", "soon"),
+        ("faces.blind_limit_s", True),
+        ("faces.blind_limit_s", float("nan")),
+        ("faces.blind_limit_s", float("inf")),
+        ("signal.pid_file", []),
+        ("signal.name", "TERM"),
+        ("signal.name", 15),
+    ],
+)
+def test_value_is_refused_with_key_and_origin_when_it_can_not_be_used(
+    key: str, value: object
+) -> None:
+    """The message says where it was set, what it is, and what it has to be."""
+    with pytest.raises(ConfigError) as caught:
+        load(None, {}, {key: value})  # type: ignore[dict-item] # a TOML file can hold any type
+    assert str(caught.value).startswith(f"command line: {key} has to be ")
+    assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["missing", "directory", "not toml", "not text"])
+def test_file_is_refused_by_name_when_it_can_not_be_read(file: Path, what: str) -> None:
+    """A file that was asked for and is not there is an error, not an empty file."""
+    match what:
+        case "directory":
+            file.mkdir()
+        case "not toml":
+            file.write_text("run_dir = /x")
+        case "not text":
+            file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=str(file)):
+        load(file, {}, {})
