@@ -43,6 +43,10 @@ class Outcome(StrEnum):
     """Some rank did not answer in time: everyone trains on, and a new round starts."""
 
 
+_ACTS = {Outcome.STOP, Outcome.SAVE}
+"""Only these have a boundary."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
     """What one rank says in a round."""
@@ -92,20 +96,34 @@ class Decision:
         Raises:
             AgreementError: The value is not ours: another program writes to our keys.
         """
-        try:
-            data = json.loads(value)
-            last = data["last"]
-            return cls(
-                outcome=Outcome(data["outcome"]),
-                last=None if last is None else Position(*last),
-                left_s=data["left_s"],
-                causes=tuple(data["causes"]),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise AgreementError(f"the Store holds no decision of ours: {value!r:.80}") from error
+        match _parse(value):
+            case {
+                "outcome": str(outcome),
+                "last": None | [int(), int()] as last,
+                "left_s": None | int() | float() as left_s,
+                "causes": list(causes),
+            } if (
+                outcome in set(Outcome)
+                and (last is not None) == (outcome in _ACTS)
+                and all(isinstance(cause, str) for cause in causes)
+            ):
+                return cls(
+                    outcome=Outcome(outcome),
+                    last=None if last is None else Position(*last),
+                    left_s=left_s,
+                    causes=tuple(causes),
+                )
+        raise AgreementError(f"the Store holds no decision of ours: {value!r:.80}")
 
 
 ABORTED = Decision(outcome=Outcome.ABORT)
+
+
+def _parse(value: bytes) -> object:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
 
 
 def decide(records: Iterable[Published]) -> Decision:
@@ -124,7 +142,9 @@ def decide(records: Iterable[Published]) -> Decision:
         outcome=Outcome.STOP if stops else Outcome.SAVE,
         last=max(record.position for record in records),
         left_s=min(known, default=None),
-        causes=tuple(sorted({record.notice_id for record in in_force if record.notice_id})),
+        causes=tuple(
+            sorted({record.notice_id for record in in_force if record.notice_id is not None})
+        ),
     )
 
 
