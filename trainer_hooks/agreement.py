@@ -154,6 +154,8 @@ class StepAgreement:
 
     def _answer_round(self) -> bool:
         """Answer one round; tell whether there is to be another."""
+        if self._closing:  # it has woken the round before this one, or will wake this one
+            return False
         self._waiting.wait([self._key("news")], FOREVER)
         news = json.loads(self._talking.get(self._key("news")))
         if self._closing or news is None:
@@ -164,14 +166,21 @@ class StepAgreement:
             decision, was_in_time = self._await_decision(patience)
             self._take(decision)
         log.info("round=%d %s", self._round, decision)
+        if decision.outcome is not Outcome.ABORT:
+            self._note_handled(published, decision)
         # The number goes up before the next look for news: whoever brings news in between
         # either sees the new number or is seen by that look.
         self._round += 1
         if not was_in_time:
             time.sleep(patience / 2)  # let the late rank come to its senses
-        if decision.outcome is not Outcome.ABORT and published.notice_id is not None:
-            self._handled.add((published.notice_id, published.is_stop))
         return decision.outcome is not Outcome.STOP
+
+    def _note_handled(self, published: Published, decision: Decision) -> None:
+        """Open no other round for these notices, whoever of this node's ranks hears them later."""
+        if published.notice_id is not None:
+            self._handled.add((published.notice_id, published.is_stop))
+        if decision.outcome is Outcome.SAVE:
+            self._handled.update((cause, False) for cause in decision.causes)
 
     def _publish(self) -> Published:
         notice = self._pending()
