@@ -138,7 +138,8 @@ class StepAgreement:
             self._waiting.wait(["open"], FOREVER)
             self._is_open = True
             self._announce()
-            while self._answer_round():
+            # close() wakes the round it sees; one that has begun since is not waited for.
+            while not self._closing and self._answer_round():
                 self._announce()
         except Exception as error:  # noqa: BLE001 - a thread that died unseen would make every round an abort, for ever
             if not self._closing:
@@ -154,8 +155,6 @@ class StepAgreement:
 
     def _answer_round(self) -> bool:
         """Answer one round; tell whether there is to be another."""
-        if self._closing:  # it has woken the round before this one, or will wake this one
-            return False
         self._waiting.wait([self._key("news")], FOREVER)
         news = json.loads(self._talking.get(self._key("news")))
         if self._closing or news is None:
