@@ -122,7 +122,25 @@ def test_values_survive_the_store_when_they_are_encoded(records: list[Published]
     assert Decision.decode(ABORTED.encode().encode()) == ABORTED
 
 
-GOOD = {"outcome": "stop", "last": [3, 0], "left_s": 1.5, "causes": ["a"]}
+GOOD: dict[str, object] = {"outcome": "stop", "last": [3, 0], "left_s": 1.5, "causes": ["a"]}
+
+
+CHANGES: list[dict[str, object]] = [
+    {"outcome": "halt"},
+    {"outcome": None},
+    {"outcome": ["stop"]},
+    {"last": None},
+    {"last": 3},
+    {"last": [3]},
+    {"last": [3, 0, 0]},
+    {"last": ["3", 0]},
+    {"outcome": "abort"},
+    {"left_s": "1.5"},
+    {"left_s": [1.5]},
+    {"causes": "a"},
+    {"causes": None},
+    {"causes": [1]},
+]
 
 
 @pytest.mark.parametrize(
@@ -136,25 +154,7 @@ GOOD = {"outcome": "stop", "last": [3, 0], "left_s": 1.5, "causes": ["a"]}
         b"\xff",
         b'{"outcome": "stop"',
         b"[" * 100_000,
-        *[
-            json.dumps(GOOD | change).encode()
-            for change in [
-                {"outcome": "halt"},
-                {"outcome": None},
-                {"outcome": ["stop"]},
-                {"last": None},
-                {"last": 3},
-                {"last": [3]},
-                {"last": [3, 0, 0]},
-                {"last": ["3", 0]},
-                {"outcome": "abort"},
-                {"left_s": "1.5"},
-                {"left_s": [1.5]},
-                {"causes": "a"},
-                {"causes": None},
-                {"causes": [1]},
-            ]
-        ],
+        *[json.dumps(GOOD | change).encode() for change in CHANGES],
         *[json.dumps({k: v for k, v in GOOD.items() if k != key}).encode() for key in GOOD],
     ],
     ids=lambda value: value.decode(errors="replace")[:60],
