@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.cloud import Node
-from support.history import history, steps_done
-from support.launching import Launch, launch, wait_until
 
+from tests.support.cloud import Node
+from tests.support.history import history, steps_done
+from tests.support.launching import Launch, launch, wait_until
 from trainer_hooks import latest_committed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]

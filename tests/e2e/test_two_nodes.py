@@ -5,9 +5,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from support.flags import put_flag, remove_flag
-from support.launching import Launch, launch, wait_until
 
+from tests.support.flags import put_flag, remove_flag
+from tests.support.launching import Launch, launch, wait_until
 from trainer_hooks import latest_committed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.history import history, steps_done
-from support.ranks import start_ranks
-from support.tiny import Tiny
 
+from tests.support.history import history, steps_done
+from tests.support.ranks import start_ranks
+from tests.support.tiny import Tiny
 from trainer_hooks import latest_committed
 
 pytestmark = pytest.mark.ranks

@@ -6,10 +6,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.flags import put_flag
-from support.launching import launch, wait_until
+
+from tests.support.flags import put_flag
+from tests.support.launching import launch, wait_until
 
 pytestmark = pytest.mark.ranks
+
+TINY_MAIN = Path(__file__).parents[1] / "support" / "tiny_main.py"
 
 PREAMBLE = """
     import os, pathlib, signal, sys, time
@@ -141,3 +144,15 @@ def test_launch_says_what_to_do_when_the_script_is_missing(tmp_path: Path) -> No
         assert running.wait() == 2, running.output
         assert "can't open file" in running.output
     assert os.path.lexists(tmp_path / "out" / "report.json")
+
+
+def test_launch_exits_with_the_bug_when_one_rank_of_a_hooked_run_raises(tmp_path: Path) -> None:
+    """The exception comes out as itself, its rank exits 1, and the launch with it."""
+    (tmp_path / "log").mkdir()
+    arguments = [str(tmp_path / "checkpoints"), str(tmp_path / "log"), "7"]
+    with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
+        assert running.wait() == 1, running.output
+        assert "ValueError: a bug of the script" in running.output
+        assert [result["state"] for result in running.report["results"]] == ["running"] * 2
+    with launch(tmp_path / "out", TINY_MAIN, *arguments[:2]) as running:
+        assert running.wait() == 0, running.output

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.flags import put_flag, remove_flag
-from support.history import history, steps_done
-from support.ranks import Job, start_ranks
-from support.tiny import Tiny
 
+from tests.support.flags import put_flag, remove_flag
+from tests.support.history import history, steps_done
+from tests.support.ranks import Job, start_ranks
+from tests.support.tiny import Tiny
 from trainer_hooks import EXIT_PREEMPTED, latest_committed
 
 pytestmark = pytest.mark.ranks

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from support.launching import wait_until
+from tests.support.launching import wait_until
 
 EXECUTABLE = Path(sys.executable).with_name("reprieve-watcher")
 

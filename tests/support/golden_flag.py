@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.flags import GOLDEN
+from tests.support.flags import GOLDEN
 from trainer_hooks.flag import StopNotice, read_flag
 
 BOOT_ID = "6d1c0f6e-5a4b-4c3d-9e2f-1a2b3c4d5e6f"

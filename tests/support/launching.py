@@ -60,7 +60,12 @@ def launch(
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=os.environ | {"REPRIEVE_RUN_DIR": str(directory / "run"), "OMP_NUM_THREADS": "1"},
+            env=os.environ
+            | {
+                "REPRIEVE_RUN_DIR": str(directory / "run"),
+                "OMP_NUM_THREADS": "1",
+                "PYTHONPATH": str(Path(__file__).parents[2]),  # for scripts that use tests.support
+            },
         )
     return Launch(process=process, report_path=report, output_path=output)
 

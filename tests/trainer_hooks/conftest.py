@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from support.golden_flag import Clocks, Flag
 
+from tests.support.golden_flag import Clocks, Flag
 from trainer_hooks import flag
 
 # A busy machine is no failure: examples are judged by what they show, not by how long they take.

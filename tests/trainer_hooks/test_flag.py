@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from support.flags import GOLDEN
-from support.golden_flag import Clocks, Flag
 
+from tests.support.flags import GOLDEN
+from tests.support.golden_flag import Clocks, Flag
 from trainer_hooks.flag import OVERDUE_S, StopNotice, read_flag, run_directory
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.flags import GOLDEN
-from support.golden_flag import BOOT_ID, Flag
 
+from tests.support.flags import GOLDEN
+from tests.support.golden_flag import BOOT_ID, Flag
 from trainer_hooks.errors import FlagError
 from trainer_hooks.flag import MAX_FLAG_BYTES, read_flag
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from types import FrameType
 
 import pytest
-from support.leaks import open_descriptors
-from support.waiting import wait_until
 from torch.distributed import HashStore
 
+from tests.support.leaks import open_descriptors
+from tests.support.waiting import wait_until
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.signals import STOP_SIGNALS, SignalPipe
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from support.flags import put_flag, remove_flag
-from support.leaks import open_descriptors, thread_names
-from support.waiting import wait_until
 from torch.distributed import HashStore
 
+from tests.support.flags import put_flag, remove_flag
+from tests.support.leaks import open_descriptors, thread_names
+from tests.support.waiting import wait_until
 from trainer_hooks import stop
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import FLAG_NAME, OVERDUE_S

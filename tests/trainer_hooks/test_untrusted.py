@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.leaks import open_descriptors
 
+from tests.support.leaks import open_descriptors
 from trainer_hooks.errors import UntrustedFileError
 from trainer_hooks.untrusted import MAX_DEPTH, read_json_object
 

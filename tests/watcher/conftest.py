@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from blockbuster import BlockBuster
 from hypothesis import settings
-from support.clocks import TurnedClock
-from support.scripted_imds import ScriptedImds, scripted_imds
 
+from tests.support.clocks import TurnedClock
+from tests.support.scripted_imds import ScriptedImds, scripted_imds
 from watcher.metrics import Metrics
 
 # A busy machine is no failure: examples are judged by what they show, not by how long they take.

@@ -1,8 +1,8 @@
 """What is known of a source's sight, key by key."""
 
 import pytest
-from support.clocks import TurnedClock
 
+from tests.support.clocks import TurnedClock
 from watcher.errors import SourceError, SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics

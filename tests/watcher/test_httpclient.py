@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from support.scripted_imds import ScriptedImds
 
+from tests.support.scripted_imds import ScriptedImds
 from watcher.errors import SourceMalformed, SourceUnavailable
 from watcher.httpclient import BODY_LIMIT_BYTES, HttpClient
 

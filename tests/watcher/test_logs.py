@@ -8,8 +8,8 @@ import sys
 import threading
 
 import pytest
-from support.clocks import START
 
+from tests.support.clocks import START
 from watcher import logs
 from watcher.notice import Deadline, Notice, NoticeKind
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.clocks import TurnedClock, eventually
 
+from tests.support.clocks import TurnedClock, eventually
 from watcher import responder as responder_module
 from watcher.actions.base import Action
 from watcher.actions.flag_file import FLAG_NAME, FlagFile

@@ -1,7 +1,6 @@
 """Which notices are in force, and what is remembered of the others."""
 
-from support.clocks import START
-
+from tests.support.clocks import START
 from watcher.notice import Deadline, Notice, NoticeKind, Standing
 from watcher.policy import stand
 from watcher.state import PAST_LIMIT, State

@@ -5,8 +5,8 @@ import logging
 from collections.abc import AsyncIterator
 
 import pytest
-from support.clocks import START, TurnedClock
 
+from tests.support.clocks import START, TurnedClock
 from watcher.errors import SourceFinished, SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics

@@ -201,8 +201,12 @@ class Checkpointer:
     ) -> str | None:
         """Write what DCP does not; return why this rank's part is not durable, if it is not."""
         try:
-            state = write_rank_state(save.directory, snapshot, self._world)
-            durable.result()
+            try:
+                state = write_rank_state(save.directory, snapshot, self._world)
+            finally:
+                # Also after a failure: while DCP is at work the group belongs to it, and the
+                # next save's first collective would meet DCP's.
+                durable.result()
             write_manifest(save.directory, self._world.rank, [*save.writer.files, state])
         except BaseException as error:  # noqa: BLE001 - DCP's CheckpointException is no Exception (trainer-facts 8.15)
             return f"rank {self._world.rank}: {root_cause(error)}"

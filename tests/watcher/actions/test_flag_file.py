@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clocks import TurnedClock
 
+from tests.support.clocks import TurnedClock
 from watcher.actions.flag_file import FLAG_NAME, FlagFile, adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
 from watcher.errors import ActionRetryable, ConfigError

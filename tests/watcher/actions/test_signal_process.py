@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.clocks import START
 
+from tests.support.clocks import START
 from watcher.actions.signal_process import SignalProcess
 from watcher.errors import ActionRefused, ActionRetryable
 from watcher.notice import Notice, NoticeKind, Standing

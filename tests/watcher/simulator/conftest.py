@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from support.simulated_aws import Simulator, TurnedClock
 
+from tests.support.simulated_aws import Simulator, TurnedClock
 from watcher.simulator.scenario import (
     NoticeIssued,
     NoticeWithdrawn,

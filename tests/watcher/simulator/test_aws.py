@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from support.simulated_aws import Simulator, TurnedClock
 
+from tests.support.simulated_aws import Simulator, TurnedClock
 from watcher.simulator.scenario import (
     MAX_TOKEN_TTL_S,
     NoticeIssued,

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from support.simulated_aws import TurnedClock
+from tests.support.simulated_aws import TurnedClock
 
 
 def test_clock_counts_from_zero_when_started_late(clock: TurnedClock) -> None:

@@ -3,8 +3,8 @@
 from http import HTTPStatus
 
 import pytest
-from support.simulated_aws import TurnedClock
 
+from tests.support.simulated_aws import TurnedClock
 from watcher.simulator.faults import MOST_FAULTS, Fault, FaultKind, Faults, parse_fault
 from watcher.simulator.scenario import ScenarioError
 

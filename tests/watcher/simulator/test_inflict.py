@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from support.simulated_aws import Simulator
+
+from tests.support.simulated_aws import Simulator
 
 ITEM = "meta-data/instance-id"
 

@@ -1,8 +1,8 @@
 """The simulated instance goes through its changes by the clock alone."""
 
 import pytest
-from support.simulated_aws import TurnedClock
 
+from tests.support.simulated_aws import TurnedClock
 from watcher.simulator.instance import Instance
 from watcher.simulator.scenario import (
     NoticeIssued,

@@ -2,8 +2,8 @@
 
 import aiohttp
 import pytest
-from support.simulated_aws import Simulator, TurnedClock
 
+from tests.support.simulated_aws import Simulator, TurnedClock
 from watcher.simulator import request_log
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.scenario import Scenario

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from support.simulated_aws import TurnedClock
 
+from tests.support.simulated_aws import TurnedClock
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving

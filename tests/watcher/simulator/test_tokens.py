@@ -1,7 +1,6 @@
 """Session tokens live for exactly their time."""
 
-from support.simulated_aws import TurnedClock
-
+from tests.support.simulated_aws import TurnedClock
 from watcher.simulator.tokens import Tokens
 
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-from support.clocks import START, TurnedClock, eventually
-from support.scripted_imds import TOKEN_PATH, Reply, ScriptedImds
 
+from tests.support.clocks import START, TurnedClock, eventually
+from tests.support.scripted_imds import TOKEN_PATH, Reply, ScriptedImds
 from watcher.health import SourceHealth
 from watcher.httpclient import HttpClient
 from watcher.metrics import Metrics

@@ -1,8 +1,8 @@
 """The IMDSv2 token: minted once, renewed in time, replaced when refused, never believed blindly."""
 
 import pytest
-from support.scripted_imds import TOKEN_HEADER, TOKEN_PATH, TTL_HEADER, ScriptedImds
 
+from tests.support.scripted_imds import TOKEN_HEADER, TOKEN_PATH, TTL_HEADER, ScriptedImds
 from watcher.errors import SourceError, SourceMalformed, SourceThrottled, SourceUnavailable
 from watcher.httpclient import HttpClient
 from watcher.sources.aws_session import ImdsSession

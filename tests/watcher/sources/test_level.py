@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from support.clocks import TurnedClock
-
+from tests.support.clocks import TurnedClock
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.level import ABSENCES_TO_WITHDRAW, GRACE_S, Level
 

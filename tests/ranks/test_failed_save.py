@@ -1,0 +1,100 @@
+"""A save that fails on one rank fails on all, without a hang, and the next one works."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.history import history
+from tests.support.ranks import start_ranks
+from tests.support.tiny import Tiny
+from trainer_hooks import latest_committed
+from trainer_hooks.checkpoint import rank_state, saver
+
+pytestmark = pytest.mark.ranks
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Tiny:
+    """A run with three saves, large enough to be in flight for a while."""
+    (tmp_path / "log").mkdir()
+    return Tiny(checkpoint_dir=tmp_path / "checkpoints", log_dir=tmp_path / "log", width=300)
+
+
+def test_no_rank_commits_when_one_cannot_write_its_state(tiny: Tiny, tmp_path: Path) -> None:
+    """One rank's state file fails while DCP still writes; the save after it is committed."""
+
+    def sabotage(rank: int) -> None:
+        def fail_once(*_: object) -> None:
+            saver.write_rank_state = rank_state.write_rank_state  # type: ignore[attr-defined]
+            raise OSError(5, "Input/output error")
+
+        if rank == 1:
+            saver.write_rank_state = fail_once  # type: ignore[attr-defined, assignment]
+
+    job = start_ranks(2, replace(tiny, before_steps=sabotage).train, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0) + job.log(1)
+    for rank in range(2):
+        assert "save failed step=10: rank 1: [Errno 5] Input/output error" in job.log(rank)
+        assert "committed step=20" in job.log(rank)
+    assert list(tiny.checkpoint_dir.glob("step_000000010.*")) == []
+
+
+def test_no_save_starts_when_the_directory_is_taken_away(tiny: Tiny, tmp_path: Path) -> None:
+    """The coordinator cannot reserve: all ranks skip the save together and train on."""
+
+    def take_away(rank: int, step: int) -> None:
+        if (rank, step) == (0, 15):
+            shutil.rmtree(tiny.checkpoint_dir)
+        if (rank, step) == (0, 25):
+            (tiny.checkpoint_dir / ".attempts").mkdir(parents=True)
+
+    job = start_ranks(2, replace(tiny, in_step=take_away).train, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0) + job.log(1)
+    for rank in range(2):
+        assert "save not started step=20" in job.log(rank)
+        assert "committed step=30" in job.log(rank)
+
+
+def test_the_save_in_flight_is_committed_when_the_script_has_a_bug(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """An exception on all ranks commits what was in flight, and comes out as itself."""
+
+    def bug(_: int, step: int) -> None:
+        if step == 20:
+            raise ZeroDivisionError("a bug of the script")
+
+    job = start_ranks(2, replace(tiny, in_step=bug).train, tmp_path / "out")
+    assert job.wait() == [1, 1]
+    assert "ZeroDivisionError: a bug of the script" in job.log(0)
+    checkpoint = latest_committed(tiny.checkpoint_dir)
+    assert checkpoint is not None
+    assert checkpoint.step == 20
+
+
+@pytest.mark.parametrize("others", [1, 3])
+def test_the_run_goes_on_when_another_number_of_ranks_resumes_it(
+    tiny: Tiny, tmp_path: Path, others: int
+) -> None:
+    """DCP reshards, RNG is seeded anew, and the data go on at the same global sample."""
+
+    def leave(_: int, step: int) -> None:
+        if step == 20:
+            os._exit(9)
+
+    start_ranks(2, replace(tiny, in_step=leave, step_s=0.03).train, tmp_path / "out").wait()
+    assert latest_committed(tiny.checkpoint_dir) is not None
+    before = {rank: history(tiny.log_dir, rank) for rank in range(2)}
+    second = replace(tiny, log_dir=tmp_path / "second")
+    second.log_dir.mkdir()
+    job = start_ranks(others, second.train, tmp_path / "out")
+    assert job.wait() == [0] * others, job.log(0)
+    assert "RESUMED step=10" in job.log(0)
+    assert "rng=re-seeded, was 2" in job.log(0)
+    first_ids = [history(second.log_dir, rank)[10][0] for rank in range(others)]
+    same_stream = [before[rank][step][0] for step in (10, 11) for rank in range(2)]
+    consumed = {i for ids in first_ids for i in ids}
+    assert consumed <= {i for ids in same_stream for i in ids}

@@ -1,0 +1,30 @@
+"""Runs Tiny as a script, for the launcher: CHECKPOINT_DIR LOG_DIR [raise-at-step]."""
+
+import os
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from tests.support.tiny import Tiny
+
+
+def main() -> None:
+    """Train on this rank; rank 1 fails at a step if one is named."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    fail_at = int(sys.argv[3]) if len(sys.argv) > 3 else None
+
+    def in_step(rank: int, step: int) -> None:
+        if rank == 1 and step == fail_at:
+            raise ValueError("a bug of the script")
+
+    checkpoints, log_dir = Path(sys.argv[1]), Path(sys.argv[2])
+    Tiny(checkpoint_dir=checkpoints, log_dir=log_dir, in_step=in_step).train(
+        int(os.environ["RANK"])
+    )
+
+
+if __name__ == "__main__":
+    main()
