@@ -28,9 +28,7 @@ def main() -> None:
     """Train on this rank."""
     options = parse_options()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    has_gpu = torch.cuda.is_available()
-    dist.init_process_group("nccl" if has_gpu else "gloo")
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if has_gpu else torch.device("cpu")
+    device = meet()
     torch.manual_seed(options.seed + dist.get_rank())
 
     data = Manual()
@@ -62,9 +60,20 @@ def main() -> None:
                 log_step(options.log_dir, step, ids.tolist(), optimizer.param_groups[0]["lr"], loss)
             scheduler.step()
             if options.evaluate_every and (step + 1) % options.evaluate_every == 0:
-                evaluate(model, data, options.evaluate_s)
+                evaluate(model, data, device, options.evaluate_s)
             time.sleep(max(0.0, options.min_step_s - (time.monotonic() - started)))
     dist.destroy_process_group()
+
+
+def meet() -> torch.device:
+    """Meet the other ranks, NCCL on GPUs and gloo without; return this rank's device."""
+    if not torch.cuda.is_available():
+        dist.init_process_group("gloo")
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    return device
 
 
 def throw_away_first_backward(model: nn.Module, batch_size: int, device: torch.device) -> None:
@@ -89,13 +98,13 @@ def warm_up_then_cosine(steps: int, warm_up: int = 20) -> Callable[[int], float]
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, data: Manual, at_least_s: float) -> None:
+def evaluate(model: nn.Module, data: Manual, device: torch.device, at_least_s: float) -> None:
     """Measure the loss on a few fixed pieces; takes ``at_least_s`` seconds, to stand for more."""
     started = time.monotonic()
     model.eval()
     for index in range(0, len(data), max(1, len(data) // 8)):
         _, characters, following = data[index]
-        model(characters[None], following[None])
+        model(characters[None].to(device), following[None].to(device))
     model.train()
     time.sleep(max(0.0, at_least_s - (time.monotonic() - started)))
 

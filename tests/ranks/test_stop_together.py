@@ -116,9 +116,16 @@ def test_the_save_in_flight_is_committed_when_the_notice_comes_during_it(
     job = start(tiny, tmp_path, in_step=tell, width=600, step_s=0.001)
     assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
     assert "committed step=10" in job.log(0).split("hooks STOP")[1]
-    checkpoint = latest_committed(tiny.checkpoint_dir)
-    assert checkpoint is not None
-    assert checkpoint.step == 10
+    remove_flag(nodes(tmp_path)(0))
+    wide = replace(tiny, width=600, step_s=0.001)
+    assert start(wide, tmp_path).wait() == [0, 0]
+    straight = replace(wide, log_dir=tmp_path / "straight", checkpoint_dir=tmp_path / "other")
+    straight.log_dir.mkdir()
+    job = start(straight, tmp_path)
+    assert job.wait() == [0, 0], job.log(0)
+    for rank in range(2):
+        assert steps_done(tiny.log_dir, rank).count(9) == 1  # resumed from that very save
+        assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
 
 
 def test_ranks_stop_at_one_step_when_one_is_in_a_long_evaluation(
