@@ -76,7 +76,7 @@ class WatcherProcess:
     async def answers(self, path: str, status: int) -> str:
         """Wait until a face answers with this status, and return the body."""
         async with asyncio.timeout(20):
-            while (answer := await self.ask(path))[0] != status:
+            while (answer := await self.ask(path))[0] != status:  # noqa: ASYNC110 - another process's state has no event
                 await asyncio.sleep(0.02)
         return answer[1]
 
@@ -106,11 +106,20 @@ async def simulator_process(*flags: str) -> AsyncIterator[str]:
         assert await process.wait() == 0
 
 
-async def control(url: str, path: str, method: str = "POST", **fields: object) -> None:
+async def control(url: str, path: str, **fields: object) -> None:
     """Make something happen in the simulator."""
     async with (
         aiohttp.ClientSession() as session,
-        session.request(method, f"{url}/simulator/{path}", json=fields or None) as response,
+        session.post(f"{url}/simulator/{path}", json=fields) as response,
+    ):
+        assert response.status == 200, await response.text()
+
+
+async def lift_faults(url: str) -> None:
+    """End every fault of the simulator."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.delete(f"{url}/simulator/fault") as response,
     ):
         assert response.status == 200, await response.text()
 
