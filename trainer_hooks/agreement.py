@@ -68,9 +68,16 @@ class StepAgreement:
         self._thread = threading.Thread(target=self._serve, name="reprieve-agreement", daemon=True)
 
     def start(self) -> None:
-        """Register this rank; rounds open once every rank has. Every rank calls it once."""
-        if self._talking.add("joined", 1) == self._world.size:
-            self._talking.set("open", "1")
+        """Register this rank; rounds open once every rank has. Every rank calls it once.
+
+        Raises:
+            AgreementError: The Store is lost.
+        """
+        try:
+            if self._talking.add("joined", 1) == self._world.size:
+                self._talking.set("open", "1")
+        except DistError as error:
+            raise AgreementError(f"the Store is lost: {error!r}") from error
         self._thread.start()
 
     def close(self) -> None:
@@ -80,7 +87,8 @@ class StepAgreement:
             self._talking.compare_set(self._key("news"), "", json.dumps(None))
         except DistError:
             log.debug("the Store has gone before us")
-        self._thread.join(timeout=1.0)
+        if self._thread.is_alive():
+            self._thread.join(timeout=1.0)
 
     def reached(self, step: int, tick: int = 0) -> Decision | None:
         """Pass the boundary before ``step``, or learn what all ranks do there instead.
