@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 from torch.distributed import DistNetworkError, HashStore
 
@@ -29,7 +29,7 @@ class FaultyStore:
     """One rank's connection to the shared Store, which can break, and be held up on the way."""
 
     def __init__(self, inner: HashStore) -> None:
-        self._inner = inner
+        self._inner: Any = inner  # torch's stubs lack half of a Store
         self.is_broken = threading.Event()
         self.hold: Callable[[str, str], None] = lambda _operation, _key: None
         """Called with each operation and its key, before it is done."""
@@ -54,13 +54,13 @@ class FaultyStore:
         """Read a value."""
         self.hold("get", key)
         self._check()
-        return self._inner.get(key)
+        return bytes(self._inner.get(key))
 
     def add(self, key: str, amount: int) -> int:
         """Add to a counter."""
         self.hold("add", key)
         self._check()
-        return self._inner.add(key, amount)
+        return int(self._inner.add(key, amount))
 
     def append(self, key: str, value: str) -> None:
         """Append to a value."""
@@ -72,7 +72,7 @@ class FaultyStore:
         """Write if the value is as expected."""
         self.hold("compare_set", key)
         self._check()
-        return self._inner.compare_set(key, expected, desired)
+        return bytes(self._inner.compare_set(key, expected, desired))
 
     def _check(self) -> None:
         if self.is_broken.is_set():
@@ -165,6 +165,11 @@ def wait_for_step(world: Sequence[Rank], step: int) -> None:
 def wait_for_end(world: Sequence[Rank]) -> None:
     """Wait until none trains any more."""
     wait_until(lambda: all(rank.has_ended for rank in world))
+
+
+def rounds(world: Sequence[Rank]) -> list[int]:
+    """Return how many rounds each rank has seen to their end."""
+    return [rank.agreement._round for rank in world]
 
 
 def stop_step(world: Sequence[Rank]) -> int:
