@@ -121,7 +121,9 @@ def _parser() -> _Parser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_run(commands)
-    check = commands.add_parser("check-config", help="show the settings and where each was made")
+    check = commands.add_parser(
+        "check-config", help="show the settings and where each was made", allow_abbrev=False
+    )
     check.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     simulate = commands.add_parser("simulate", help="play a cloud's metadata service on loopback")

@@ -44,7 +44,7 @@ def run(config: Config) -> None:
     boot_id = _boot_id()
     prepare_run_dir(config.run_dir)
     # Before anything is heard, and before READY: readers may trust a flag from then on.
-    adopted = adopt_flag(config.run_dir, boot_id)
+    adopted = adopt_flag(config.run_dir, boot_id, SOURCES[config.cloud].name)
     asyncio.run(Daemon(config, boot_id, adopted).serve())
 
 
@@ -70,7 +70,7 @@ class Daemon:
         """Run until told to end, then end in order: sources, inbox, responder, faces."""
         stop = _stop_event()
         inbox: asyncio.Queue[Notice] = asyncio.Queue()
-        adopted = tuple(n for n in (self._adopted,) if n and n.source == self._health.source)
+        adopted = (self._adopted,) if self._adopted else ()
         responder = Responder(self._actions(), self._state, self._metrics, now)
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with (

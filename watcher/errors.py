@@ -4,6 +4,7 @@
 
     WatcherError
     ├── ConfigError             a setting or the machine's set-up is wrong; exit status 78
+    ├── FlagUnreadable          a flag that is damaged or void; it is removed
     ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
     ├── SourceError             it is *unknown* whether there is a notice; never "no notice"
     │   ├── SourceUnavailable   no usable answer: time-out, refused, reset, 401, 403, 5xx
@@ -13,8 +14,9 @@
         ├── ActionRetryable     may work in a moment; tried again until the deadline
         └── ActionRefused       will not work; tried once
 
-Each is caught by class at one place: ConfigError and SourceFinished in cli, SourceError in
-supervise, ActionError in responder. A message says what failed, where, and what to do.
+Each is caught by class at one place: ConfigError and SourceFinished in cli, FlagUnreadable in
+flag_file, SourceError in supervise, ActionError in responder. A message says what failed, where,
+and what to do.
 """
 
 # ruff: noqa: N818 - SourceUnavailable says more than SourceUnavailableError, and the base says Error
@@ -26,6 +28,10 @@ class WatcherError(Exception):
 
 class ConfigError(WatcherError):
     """Raised when a setting can't be used or the machine is not set up for it."""
+
+
+class FlagUnreadable(WatcherError):
+    """Raised when a flag file can't be understood, or is not one that this run can adopt."""
 
 
 class SourceFinished(WatcherError):

@@ -36,7 +36,10 @@ class _BackgroundHandler(logging.Handler):
         if self._lines.qsize() >= _WAITING_LIMIT:
             self._dropped += 1
             return
-        line = self.format(record)
+        try:
+            line = self.format(record)
+        except Exception:  # noqa: BLE001 - a log line that can't be made must not stop its caller
+            line = f"a log line could not be formatted: {record.msg!r}"
         if self._dropped:
             line += f"\n({self._dropped} log lines dropped before this one)"
             self._dropped = 0
@@ -72,7 +75,7 @@ class _JsonFormatter(logging.Formatter):
     """One object a line; a notice among the arguments adds its keys as fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = {
+        fields: dict[str, str | None] = {
             "time": rfc3339(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -80,7 +83,9 @@ class _JsonFormatter(logging.Formatter):
         }
         for notice in record.args if isinstance(record.args, tuple) else ():
             if isinstance(notice, Notice):
-                fields |= dict(pair.split("=", 1) for pair in str(notice).split(" "))
+                deadline = rfc3339(notice.deadline.wall) if notice.deadline else None
+                fields |= {"notice_id": notice.id, "source": notice.source}
+                fields |= {"kind": notice.kind, "deadline": deadline}
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return json.dumps(fields)

@@ -35,13 +35,13 @@ class Responder:
         actions: Mapping[str, Action],
         state: State,
         metrics: Metrics,
-        clock: Callable[[], Moment],
+        now: Callable[[], Moment],
     ) -> None:
         self._actions = actions
         self._state = state
         self._metrics = metrics
-        self._clock = clock
-        self._started = clock()
+        self._now = now
+        self._started = now()
 
     async def run(self, inbox: asyncio.Queue[Notice]) -> None:
         """Respond to the notices of the inbox, each in a task of its own, until cancelled."""
@@ -58,10 +58,10 @@ class Responder:
         """
         if notice.withdrawn:
             verdict = "withdrawn"
-            entry = self._state.retire(notice.id, self._clock())
+            entry = self._state.retire(notice.id, self._now())
         else:
             verdict = "admitted"
-            entry = self._state.admit(stand(notice), self._clock())
+            entry = self._state.admit(stand(notice), self._now())
         if entry is None:
             verdict = "unknown" if notice.withdrawn else "duplicate"
         self._metrics.notices.labels(notice.kind, verdict).inc()
@@ -101,7 +101,7 @@ class Responder:
             outcome = "retrying" if is_undo or self._has_time(entry) else "given_up"
         except ActionError as error:
             what, outcome = str(error), "refused"
-        record = ActionRecord(outcome, self._clock(), what, attempts)
+        record = ActionRecord(outcome, self._now(), what, attempts)
         before = entry.actions.get(action.name)
         entry.actions[action.name] = record
         self._metrics.actions.labels(action.name, outcome).inc()
@@ -114,7 +114,7 @@ class Responder:
         return record
 
     def _has_time(self, entry: Entry) -> bool:
-        now = self._clock()
+        now = self._now()
         is_young = now.boottime_s - entry.admitted.boottime_s < LEAST_RETRY_S
         return is_young or entry.standing.counts_until.left_s(now) > 0
 

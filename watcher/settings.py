@@ -59,7 +59,7 @@ def _url(value: object) -> str:
     expected = "a URL such as http://169.254.169.254"
     try:
         url = urlsplit(_text(value))
-        is_good = url.scheme in ("http", "https") and url.hostname and url.port != 0
+        is_good = url.scheme == "http" and url.hostname and url.port != 0
     except ValueError as error:
         raise ValueError(expected) from error
     if not is_good or url.query or url.fragment or url.username is not None:
@@ -69,10 +69,9 @@ def _url(value: object) -> str:
 
 def _address(value: object) -> Address:
     host, _, port = _text(value).rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
+    host = "127.0.0.1" if host == "localhost" else host.removeprefix("[").removesuffix("]")
     try:
-        if host != "localhost":
-            ipaddress.ip_address(host)
+        ipaddress.ip_address(host)
     except ValueError as error:
         raise ValueError("HOST:PORT with an IP address or localhost") from error
     if not (port.isascii() and port.isdecimal() and int(port[:6]) <= 65_535):

@@ -204,6 +204,18 @@ async def test_daemon_ends_cleanly_when_the_cloud_hangs(run_dir: Path, cloud: st
         assert await watcher.end(signal.SIGINT) == 0
 
 
+async def test_daemon_ends_at_once_when_told_a_second_time(run_dir: Path, cloud: str) -> None:
+    """The first SIGTERM lets a failing action try for a little longer, the second does not."""
+    async with daemon(run_dir, cloud) as watcher:
+        await watcher.ask("/healthz")
+        await asyncio.to_thread(run_dir.rename, run_dir.with_name("away"))
+        await control(cloud, "notice", window_s=100)
+        await eventually(lambda: "action retrying action=flag_file" in watcher.log)
+        watcher.process.terminate()
+        await eventually(lambda: "stopping" in watcher.log)
+        assert await watcher.end(signal.SIGTERM) == -signal.SIGTERM
+
+
 async def test_flag_is_written_late_when_the_run_directory_is_away_for_a_while(
     run_dir: Path, cloud: str
 ) -> None:

@@ -46,6 +46,15 @@ def test_json_line_stays_one_line_when_texts_have_several() -> None:
     assert json.loads(line)["message"].startswith("why=two\nlines")
 
 
+def test_line_is_replaced_when_it_can_not_be_formatted() -> None:
+    """A mistake in a log call never reaches the code that made it."""
+    handler = logs._BackgroundHandler()
+    handler.close()
+    handler._thread.join(10)
+    handler.emit(record("%d", "no number"))
+    assert handler._lines.get() == "a log line could not be formatted: '%d'"
+
+
 def test_text_line_begins_with_time_and_level_when_formatted() -> None:
     """UTC with Z, as in the flag file."""
     first, second, *_ = logs._TextFormatter().format(record("hello")).split()

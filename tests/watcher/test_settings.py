@@ -127,7 +127,7 @@ def test_unknown_key_is_refused_with_the_nearest_known_one_when_in_the_file(
         ("run_dir", 3),
         ("run_dir", True),
         ("aws.metadata_endpoint", "169.254.169.254"),
-        ("aws.metadata_endpoint", "ftp://169.254.169.254"),
+        ("aws.metadata_endpoint", "https://169.254.169.254"),
         ("aws.metadata_endpoint", "http://"),
         ("aws.metadata_endpoint", "http://user@host"),
         ("aws.metadata_endpoint", "http://host:99999"),

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from watcher.actions.flag_v1 import FlagUnreadable, Writer, compose, parse
+from watcher.actions.flag_v1 import Writer, compose, parse
 from watcher.actions.side_thread import SideThread
-from watcher.errors import ActionRetryable, ConfigError
+from watcher.errors import ActionRetryable, ConfigError, FlagUnreadable
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice, Standing
 from watcher.state import State
@@ -20,6 +20,11 @@ FLAG_NAME = "notice.json"
 _DRAFT_NAME = ".notice.json.new"
 _DRAFT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAG_LIMIT_BYTES = 256 * 1024
+_ADVICE = (
+    "It has to be a directory that the daemon's user can write, made before the daemon starts "
+    "(systemd-tmpfiles, or a hostPath directory in Kubernetes); --run-dir or REPRIEVE_RUN_DIR "
+    "names another"
+)
 
 
 class FlagFile:
@@ -37,13 +42,13 @@ class FlagFile:
         writer: Writer,
         state: State,
         metrics: Metrics,
-        clock: Callable[[], Moment],
+        now: Callable[[], Moment],
     ) -> None:
         self._run_dir = run_dir
         self._writer = writer
         self._state = state
         self._metrics = metrics
-        self._clock = clock
+        self._now = now
         self._seq = 0
         self._written_at_s = 0.0
         self._thread = SideThread[str](self.name)
@@ -67,7 +72,7 @@ class FlagFile:
         if not in_force:
             self._written_at_s = 0.0
             return self._remove
-        written = self._clock()
+        written = self._now()
         # Milliseconds of boottime: grows with every write of one boot, across restarts.
         self._seq = max(self._seq + 1, int(written.boottime_s * 1000))
         self._written_at_s = written.wall.timestamp()
@@ -101,33 +106,44 @@ def prepare_run_dir(run_dir: Path) -> None:
         ConfigError: It is missing, no directory, or can't be written.
     """
     draft = run_dir / _DRAFT_NAME
+    if not run_dir.is_dir():
+        raise ConfigError(f"run directory {run_dir}: not there, or no directory. {_ADVICE}")
     try:
         os.close(os.open(draft, _DRAFT_FLAGS, 0o644))
         draft.unlink()
     except OSError as error:
-        raise ConfigError(f"the run directory can't be used: {_advice(error)}") from error
+        raise ConfigError(f"run directory {run_dir}: {error.strerror}. {_ADVICE}") from error
 
 
-def adopt_flag(run_dir: Path, boot_id: str) -> Notice | None:
+def adopt_flag(run_dir: Path, boot_id: str, source: str) -> Notice | None:
     """Return the notice that an earlier run of the daemon left in force; blocks, for use at start.
 
-    A flag that is void (of another boot) or can't be understood is removed.
+    A flag is removed when it is void (of another boot), can't be understood, or came from another
+    source than ``source``, so that nobody would ever withdraw it.
 
     Raises:
         ConfigError: It can be neither read nor removed.
     """
     path = run_dir / FLAG_NAME
     try:
-        return parse(_read(path), boot_id)
+        notice = parse(_read(path), boot_id)
+        _check_source(notice, source)
     except FileNotFoundError:
         return None
     except (FlagUnreadable, OSError) as error:
         log.warning("flag removed path=%s why=%s", path, error)
+    else:
+        return notice
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"a void flag can't be removed: {_advice(error)}") from error
     return None
+
+
+def _check_source(notice: Notice, source: str) -> None:
+    if notice.source != source:
+        raise FlagUnreadable(f"written for source {notice.source}, which is not enabled")
 
 
 def _read(path: Path) -> bytes:
@@ -140,8 +156,4 @@ def _read(path: Path) -> bytes:
 
 def _advice(error: OSError) -> str:
     """Return what the system said about which path, and what a person can do about it."""
-    return (
-        f"{error.filename}: {error.strerror}. It has to be a directory that the daemon's user can "
-        "write, made before the daemon starts (systemd-tmpfiles, or a hostPath directory in "
-        "Kubernetes); --run-dir or REPRIEVE_RUN_DIR names another"
-    )
+    return f"{error.filename}: {error.strerror}. {_ADVICE}"

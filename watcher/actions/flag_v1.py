@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from watcher.errors import FlagUnreadable
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, Standing, rfc3339
 
 SCHEMA = 1
@@ -19,10 +20,6 @@ class Writer:
 
     node: str
     boot_id: str
-
-
-class FlagUnreadable(ValueError):  # noqa: N818 - says what the flag is, like its siblings
-    """Raised when a flag can't be understood, or is from another boot of the machine."""
 
 
 def compose(in_force: Sequence[Standing], writer: Writer, written: Moment, seq: int) -> bytes:
@@ -79,8 +76,6 @@ def parse(data: bytes, boot_id: str) -> Notice:
             instance_id=_word(flag["instance_id"]),
             detail={str(name): str(word) for name, word in flag["detail"].items()},
         )
-    except FlagUnreadable:
-        raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise FlagUnreadable(f"{type(error).__name__}: {error}"[:200]) from error
 

@@ -16,6 +16,9 @@ _PID_FILE_LIMIT_BYTES = 64
 class SignalProcess:
     """Sends one signal for each notice id; a second run for the same id sends none.
 
+    What was sent is not kept on disk: a daemon that was killed between flag and signal must send
+    it after its restart, so one restarted after both sends it once more.
+
     The process is held by a pidfd before the pid file is read again, so a pid that has passed on
     to another process between the two is never signalled. It is never looked up by name.
     """

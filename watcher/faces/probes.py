@@ -17,7 +17,7 @@ class Probes:
         healths: One for each enabled source.
         metrics: What /metrics shows.
         blind_limit_s: Seconds a source may be blind before the daemon is not ready.
-        clock: Reads both clocks.
+        now: Reads both clocks.
     """
 
     def __init__(
@@ -25,12 +25,12 @@ class Probes:
         healths: Sequence[SourceHealth],
         metrics: Metrics,
         blind_limit_s: float,
-        clock: Callable[[], Moment],
+        now: Callable[[], Moment],
     ) -> None:
         self._healths = healths
         self._metrics = metrics
         self._blind_limit_s = blind_limit_s
-        self._clock = clock
+        self._now = now
 
     async def healthz(self, _request: web.Request) -> web.Response:
         """Say that the loop runs. A blind daemon is alive: a restart would not make it see."""
@@ -38,7 +38,7 @@ class Probes:
 
     async def readyz(self, _request: web.Request) -> web.Response:
         """Say whether every source has answered and none is blind for longer than the limit."""
-        now = self._clock()
+        now = self._now()
         unfit = [
             {
                 "source": health.source,

@@ -24,12 +24,12 @@ class StateView:
         node: str,
         healths: Sequence[SourceHealth],
         state: State,
-        clock: Callable[[], Moment],
+        now: Callable[[], Moment],
     ) -> None:
         self._node = node
         self._healths = healths
         self._state = state
-        self._clock = clock
+        self._now = now
 
     async def state(self, _request: web.Request) -> web.Response:
         """Show sources with their last answers, and notices with what was done about them."""
@@ -37,7 +37,7 @@ class StateView:
         document: dict[str, Json] = {
             "schema": 1,
             "node": self._node,
-            **_instant("now", self._clock().wall),
+            **_instant("now", self._now().wall),
             "sources": {health.source: _source(health) for health in self._healths},
             "in_force": [_entry(entry) for entry in entries if entry.withdrawn is None],
             "past": [_entry(entry) for entry in entries if entry.withdrawn is not None],

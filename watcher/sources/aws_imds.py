@@ -38,7 +38,7 @@ HIBERNATE_WINDOW_S = 0.0
 _PREFIX = "/latest/meta-data/"
 _INSTANCE_ID = "instance-id"
 _ACTIONS = ("terminate", "stop", "hibernate")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9:.+_-]")
 _WORD_LIMIT_CHARS = 64
 

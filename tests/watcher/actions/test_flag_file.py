@@ -177,13 +177,13 @@ def test_run_dir_is_left_as_it_was_when_it_can_be_used(tmp_path: Path) -> None:
 
 def test_adoption_finds_nothing_when_there_is_no_flag(tmp_path: Path) -> None:
     """The usual start."""
-    assert adopt_flag(tmp_path, "boot-a") is None
+    assert adopt_flag(tmp_path, "boot-a", "aws_imds") is None
 
 
 async def test_adoption_returns_the_notice_when_the_flag_is_of_this_boot(desk: Desk) -> None:
     """The file stays in place: trainers see no gap while the daemon restarts."""
     await desk.admit(preemption(desk.clock()))
-    adopted = await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a")
+    adopted = await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", "aws_imds")
     assert adopted is not None
     assert adopted.id == "spot"
     assert desk.path.exists()
@@ -192,11 +192,19 @@ async def test_adoption_returns_the_notice_when_the_flag_is_of_this_boot(desk: D
 async def test_adoption_removes_the_flag_when_it_is_of_another_boot(desk: Desk) -> None:
     """Stopped and started again, the same instance is a new node."""
     await desk.admit(preemption(desk.clock()))
-    assert await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-b") is None
+    assert await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-b", "aws_imds") is None
     assert not desk.path.exists()
 
 
-@pytest.mark.parametrize("what", ["empty", "cut", "fifo", "link", "secret"])
+async def test_adoption_removes_the_flag_when_its_source_is_not_enabled(desk: Desk) -> None:
+    """Nobody would ever withdraw it."""
+    await desk.admit(preemption(desk.clock()))
+    adopt = asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", "gcp_metadata")
+    assert await adopt is None
+    assert not desk.path.exists()
+
+
+@pytest.mark.parametrize("what", ["empty", "cut", "fifo", "link", "large"])
 def test_adoption_removes_the_flag_when_it_can_not_be_read(tmp_path: Path, what: str) -> None:
     """Damage of any kind is removed, and a planted fifo or link is neither opened nor followed."""
     path, target = tmp_path / FLAG_NAME, tmp_path / "target"
@@ -212,7 +220,7 @@ def test_adoption_removes_the_flag_when_it_can_not_be_read(tmp_path: Path, what:
             path.symlink_to(target)
         case _:
             path.write_bytes(b"\x00" * 300_000)
-    assert adopt_flag(tmp_path, "boot-a") is None
+    assert adopt_flag(tmp_path, "boot-a", "aws_imds") is None
     assert not path.is_symlink()
     assert not path.exists()
     assert target.read_text() == "{}"
@@ -222,4 +230,4 @@ def test_adoption_is_a_setting_to_mend_when_the_flag_can_not_be_removed(tmp_path
     """A void flag that stays would stop every trainer on this node."""
     (tmp_path / FLAG_NAME / "x").mkdir(parents=True)
     with pytest.raises(ConfigError, match="void flag"):
-        adopt_flag(tmp_path, "boot-a")
+        adopt_flag(tmp_path, "boot-a", "aws_imds")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.actions.flag_v1 import FlagUnreadable, Writer, compose, parse
+from watcher.actions.flag_v1 import Writer, compose, parse
+from watcher.errors import FlagUnreadable
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, Standing
 from watcher.policy import stand
 
