@@ -8,23 +8,23 @@ recommendations", "Instance metadata categories" (read 2026-11-30).
 """
 
 import asyncio
-import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable
 
-from watcher.errors import SourceError, SourceMalformed, SourceThrottled
+from watcher.errors import SourceError, SourceThrottled
 from watcher.health import SourceHealth
 from watcher.httpclient import Answer, HttpClient
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.aws_session import ImdsSession
+from watcher.sources.aws_times import rfc3339_instant
+from watcher.sources.aws_words import IMDS, detail, notice_id, object_with, shown, word
 from watcher.sources.level import Level
 from watcher.sources.pace import Pace
 
 log = logging.getLogger(__name__)
 
-NAME = "aws_imds"
+NAME = IMDS
 SPOT = "spot/instance-action"
 REBALANCE = "events/recommendations/rebalance"
 KEYS = (SPOT, REBALANCE)
@@ -38,9 +38,6 @@ HIBERNATE_WINDOW_S = 0.0
 _PREFIX = "/latest/meta-data/"
 _INSTANCE_ID = "instance-id"
 _ACTIONS = ("terminate", "stop", "hibernate")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9:.+_-]")
-_WORD_LIMIT_CHARS = 64
 
 
 def parse_instance_action(body: bytes, received: Moment, instance_id: str | None) -> Notice:
@@ -52,25 +49,25 @@ def parse_instance_action(body: bytes, received: Moment, instance_id: str | None
     Raises:
         SourceMalformed: The body is not AWS's: no JSON object, or one without action and time.
     """
-    data = _object(body, SPOT, expected=("action", "time"))
-    action, time = _word(data.get("action")), _word(data.get("time"))
-    stated = _instant(data.get("time"))
-    odd = [] if action in _ACTIONS else [_shown("action", data)]
-    odd += [] if stated else [_shown("time", data)]
+    data = object_with(("action", "time"), body, SPOT)
+    action, time = word(data.get("action")), word(data.get("time"))
+    stated = rfc3339_instant(data.get("time"))
+    odd = [] if action in _ACTIONS else [shown("action", data)]
+    odd += [] if stated else [shown("time", data)]
     deadline = Deadline.after(received, SPOT_WINDOW_S)
     if stated:
         deadline = Deadline.stated(stated, seen=received, longest_s=SPOT_WINDOW_S)
     if action == "hibernate":
         deadline = Deadline.after(received, HIBERNATE_WINDOW_S)
     return Notice(
-        id=_id("aws-spot", action, time, instance_id),
+        id=notice_id("aws-spot", action, time, instance_id),
         kind=NoticeKind.PREEMPTION,
         source=NAME,
         received=received,
         deadline=deadline,
         action=action,
         instance_id=instance_id,
-        detail=_detail(time=time, malformed=", ".join(odd)),
+        detail=detail(time=time, malformed=", ".join(odd)),
     )
 
 
@@ -82,57 +79,17 @@ def parse_rebalance(body: bytes, received: Moment, instance_id: str | None) -> N
     Raises:
         SourceMalformed: The body is not AWS's: no JSON object, or one without noticeTime.
     """
-    data = _object(body, REBALANCE, expected=("noticeTime",))
-    time = _word(data.get("noticeTime"))
-    odd = "" if _instant(data.get("noticeTime")) else _shown("noticeTime", data)
+    data = object_with(("noticeTime",), body, REBALANCE)
+    time = word(data.get("noticeTime"))
+    odd = "" if rfc3339_instant(data.get("noticeTime")) else shown("noticeTime", data)
     return Notice(
-        id=_id("aws-rebalance", time, instance_id),
+        id=notice_id("aws-rebalance", time, instance_id),
         kind=NoticeKind.REBALANCE,
         source=NAME,
         received=received,
         instance_id=instance_id,
-        detail=_detail(noticeTime=time, malformed=odd),
+        detail=detail(noticeTime=time, malformed=odd),
     )
-
-
-def _object(body: bytes, key: str, *, expected: tuple[str, ...]) -> Mapping[str, object]:
-    try:
-        data: object = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise SourceMalformed(f"{key}: no JSON: {body[:64]!r}") from error
-    if not isinstance(data, dict) or not any(name in data for name in expected):
-        raise SourceMalformed(f"{key}: no object with {' or '.join(expected)}: {body[:64]!r}")
-    return data
-
-
-def _word(value: object) -> str | None:
-    return value[:_WORD_LIMIT_CHARS] if isinstance(value, str) else None
-
-
-def _shown(name: str, data: Mapping[str, object]) -> str:
-    """Return what is odd about a value: its text, or only its type, which can't be deep."""
-    value = data.get(name)
-    return (
-        f"{name} {value!r:.80}" if isinstance(value, str) else f"{name} is {type(value).__name__}"
-    )
-
-
-def _instant(value: object) -> datetime | None:
-    """Return an RFC 3339 time in UTC; None for what is no such time."""
-    if not isinstance(value, str) or not _TIME.fullmatch(value):
-        return None
-    try:
-        return datetime.fromisoformat(value.upper()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _id(*parts: str | None) -> str:
-    return "-".join(_NOT_IN_IDS.sub("_", part or "unknown") for part in parts)
-
-
-def _detail(**words: str | None) -> dict[str, str]:
-    return {name: word for name, word in words.items() if word}
 
 
 class AwsImds:

@@ -1,0 +1,59 @@
+"""The ways AWS writes an instant, read into aware UTC times.
+
+Source: EC2 user guide, "Scheduled events for your instances" and "Spot Instance interruption
+notices"; AWS Health user guide, event schema; Auto Scaling user guide, lifecycle notifications
+(all read 2026-11-30).
+"""
+
+import re
+from datetime import UTC, datetime
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?([Zz]|[+-]\d\d(:?\d\d)?)?", re.ASCII
+)
+_SPELT = re.compile(
+    r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d)"
+    r" (?:GMT|UTC|[+-]0000)",
+    re.ASCII,
+)
+
+# strptime's %b follows the process's locale; AWS's months are English everywhere.
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def rfc3339_instant(value: object) -> datetime | None:
+    """Return an RFC 3339 time in UTC, such as ``2026-11-30T10:07:06Z``; None for anything else."""
+    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
+        return None
+    return _from_iso(value)
+
+
+def any_instant(value: object) -> datetime | None:
+    """Return a time in UTC that is written in any of AWS's ways; None for anything else.
+
+    Besides RFC 3339 these are ``21 Dec 2026 09:00:43 GMT`` (scheduled events), ``Sat, 12 Dec 2026
+    15:10:09 GMT`` (AWS Health), and ISO 8601 with seconds or zone left out, which then are 0 and
+    UTC (a Capacity Block's end, whose format is documented nowhere).
+    """
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if _ISO.fullmatch(text):
+        return _from_iso(text.replace(" ", "T", 1).replace(" ", ""))
+    spelt = _SPELT.fullmatch(text)
+    if spelt is None or spelt[2] not in _MONTHS:
+        return None
+    day, year, hour, minute, second = (int(spelt[group]) for group in (1, 3, 4, 5, 6))
+    try:
+        return datetime(year, 1 + _MONTHS.index(spelt[2]), day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _from_iso(text: str) -> datetime | None:
+    try:
+        read = datetime.fromisoformat(text.upper())
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
