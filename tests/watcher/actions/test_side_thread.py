@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -38,6 +39,7 @@ async def test_calls_take_turns_when_made_at_once() -> None:
         return partial(work, name)
 
     def work(name: str) -> str:
+        time.sleep(0.01)  # long enough for the others to overtake, if they could
         order.append(f"work {name}")
         return name
 

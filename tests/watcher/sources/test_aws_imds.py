@@ -1,7 +1,7 @@
 """The AWS source against a scripted metadata server: what it hears, and what it never concludes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -253,15 +253,15 @@ async def test_source_keeps_one_connection_when_it_polls_both_keys(
     assert len(imds.connections) == 1
 
 
-async def test_source_polls_each_key_on_its_grid_when_time_passes(
-    imds: ScriptedImds, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In 30 s the server sees 31 looks at Spot and 7 at rebalances, Spot first each time."""
+async def polls_of(
+    imds: ScriptedImds, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch, *, for_s: float
+) -> list[str]:
+    """Return the keys that are asked for in so many seconds of made-up time."""
     virtual_s, real_sleep, over = 0.0, asyncio.sleep, asyncio.Event()
 
     async def sleep(delay_s: float) -> None:
         nonlocal virtual_s
-        if virtual_s + delay_s > 30.5:
+        if virtual_s + delay_s > for_s:
             over.set()
             await asyncio.Event().wait()
         virtual_s += delay_s
@@ -273,9 +273,35 @@ async def test_source_polls_each_key_on_its_grid_when_time_passes(
         monkeypatch.setattr("watcher.sources.aws_imds.asyncio.sleep", sleep)
         async with asyncio.timeout(20):
             await over.wait()
-    keys = [path.rpartition("/")[2] for _, path in imds.requests if path.endswith(KEYS)]
+    return [path.rpartition("/")[2] for _, path in imds.requests if path.endswith(KEYS)]
+
+
+async def test_source_polls_each_key_on_its_grid_when_time_passes(
+    imds: ScriptedImds, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 30 s the server sees 31 looks at Spot and 7 at rebalances, Spot first each time."""
+    keys = await polls_of(imds, clock, monkeypatch, for_s=30.5)
     once = ["instance-action", "rebalance"] + ["instance-action"] * 4
     assert keys == once * 6 + ["instance-action", "rebalance"]
+
+
+@pytest.mark.parametrize(
+    ("status", "polls"),
+    [(429, range(20, 41)), (503, range(20, 41)), (500, (101,))],
+    ids=["429", "503", "500"],
+)
+async def test_source_polls_less_often_only_when_throttled(
+    imds: ScriptedImds,
+    clock: TurnedClock,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    polls: Container[int],
+) -> None:
+    """In 100 s at least once in 5 s in any case; other failures change nothing in the pace."""
+    imds.play(SPOT, imds.status(status))
+    keys = await polls_of(imds, clock, monkeypatch, for_s=100.5)
+    assert keys.count("instance-action") in polls
+    assert keys.count("rebalance") == 21
 
 
 async def test_source_says_nothing_new_when_an_adopted_notice_is_shown(

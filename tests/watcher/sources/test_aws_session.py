@@ -42,6 +42,22 @@ async def test_session_replaces_the_token_once_when_it_is_refused(imds: Scripted
     assert {imds.headers[-1][TOKEN_HEADER]} == imds.tokens
 
 
+async def test_session_drops_the_refused_token_when_no_other_is_to_be_had(
+    imds: ScriptedImds,
+) -> None:
+    """A dead token is not shown to EC2 again, poll after poll."""
+    async with HttpClient(imds.url) as client:
+        session = ImdsSession(client, Seconds())
+        await session.get(KEY)
+        imds.tokens.clear()
+        imds.play(TOKEN_PATH, imds.status(500))
+        for _ in range(3):
+            with pytest.raises(SourceUnavailable):
+                await session.get(KEY)
+    assert imds.count(KEY) == 2
+    assert not session.has_token
+
+
 async def test_session_knows_nothing_when_the_new_token_is_refused_too(
     imds: ScriptedImds,
 ) -> None:
