@@ -18,6 +18,7 @@ from watcher.httpclient import Answer, HttpClient
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.aws_session import ImdsSession
 from watcher.sources.aws_times import rfc3339_instant
+from watcher.sources.aws_windows import HIBERNATE_WINDOW_S, SPOT_ACTIONS, SPOT_WINDOW_S
 from watcher.sources.aws_words import IMDS, detail, notice_id, object_with, shown, word
 from watcher.sources.level import Level
 from watcher.sources.pace import Pace
@@ -29,15 +30,8 @@ SPOT = "spot/instance-action"
 REBALANCE = "events/recommendations/rebalance"
 KEYS = (SPOT, REBALANCE)
 
-SPOT_WINDOW_S = 120.0
-"""Warning that AWS promises, in seconds, at most and as best effort; never more is believed."""
-
-HIBERNATE_WINDOW_S = 0.0
-"""Hibernation begins with the notice, whatever time it states; processes are frozen."""
-
 _PREFIX = "/latest/meta-data/"
 _INSTANCE_ID = "instance-id"
-_ACTIONS = ("terminate", "stop", "hibernate")
 
 
 def parse_instance_action(body: bytes, received: Moment, instance_id: str | None) -> Notice:
@@ -52,7 +46,7 @@ def parse_instance_action(body: bytes, received: Moment, instance_id: str | None
     data = object_with(("action", "time"), body, SPOT)
     action, time = word(data.get("action")), word(data.get("time"))
     stated = rfc3339_instant(data.get("time"))
-    odd = [] if action in _ACTIONS else [shown("action", data)]
+    odd = [] if action in SPOT_ACTIONS else [shown("action", data)]
     odd += [] if stated else [shown("time", data)]
     deadline = Deadline.after(received, SPOT_WINDOW_S)
     if stated:
@@ -67,7 +61,7 @@ def parse_instance_action(body: bytes, received: Moment, instance_id: str | None
         deadline=deadline,
         action=action,
         instance_id=instance_id,
-        detail=detail(time=time, malformed=", ".join(odd)),
+        detail=detail({"time": time}, odd),
     )
 
 
@@ -81,14 +75,14 @@ def parse_rebalance(body: bytes, received: Moment, instance_id: str | None) -> N
     """
     data = object_with(("noticeTime",), body, REBALANCE)
     time = word(data.get("noticeTime"))
-    odd = "" if rfc3339_instant(data.get("noticeTime")) else shown("noticeTime", data)
+    odd = [] if rfc3339_instant(data.get("noticeTime")) else [shown("noticeTime", data)]
     return Notice(
         id=notice_id("aws-rebalance", time, instance_id),
         kind=NoticeKind.REBALANCE,
         source=NAME,
         received=received,
         instance_id=instance_id,
-        detail=detail(noticeTime=time, malformed=odd),
+        detail=detail({"noticeTime": time}, odd),
     )
 
 

@@ -21,6 +21,11 @@ _SPELT = re.compile(
 # strptime's %b follows the process's locale; AWS's months are English everywhere.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
+# No clock of AWS's has ever shown less, and nothing is planned beyond; a window added to either
+# stays within what datetime can hold.
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
 
 def rfc3339_instant(value: object) -> datetime | None:
     """Return an RFC 3339 time in UTC, such as ``2026-11-30T10:07:06Z``; None for anything else."""
@@ -46,7 +51,8 @@ def any_instant(value: object) -> datetime | None:
         return None
     day, year, hour, minute, second = (int(spelt[group]) for group in (1, 3, 4, 5, 6))
     try:
-        return datetime(year, 1 + _MONTHS.index(spelt[2]), day, hour, minute, second, tzinfo=UTC)
+        month = 1 + _MONTHS.index(spelt[2])
+        return _plausible(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
     except ValueError:
         return None
 
@@ -54,6 +60,10 @@ def any_instant(value: object) -> datetime | None:
 def _from_iso(text: str) -> datetime | None:
     try:
         read = datetime.fromisoformat(text.upper())
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+        return _plausible((read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC))
     except (ValueError, OverflowError):
         return None
+
+
+def _plausible(read: datetime) -> datetime | None:
+    return min(read, _LATEST) if read >= _EARLIEST else None

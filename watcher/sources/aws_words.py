@@ -6,7 +6,7 @@ belongs to stands.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from watcher.errors import SourceMalformed
 
@@ -63,6 +63,7 @@ def notice_id(*parts: str | None) -> str:
     return "-".join(_NOT_IN_IDS.sub("_", part or "unknown") for part in parts)
 
 
-def detail(**words: str | None) -> dict[str, str]:
-    """Return those of the words that were said."""
-    return {name: said for name, said in words.items() if said}
+def detail(words: Mapping[str, str | None], odd: Sequence[str] = ()) -> dict[str, str]:
+    """Return those of the words that were said, and under ``malformed`` what could not be read."""
+    every = {**words, "malformed": ", ".join(odd)}
+    return {name: said for name, said in every.items() if said}

@@ -1,0 +1,75 @@
+"""What a message of AWS's comes to: notices, each with its addressee, or nothing to be done.
+
+The third outcome, a body that is not AWS's or says too little to act on, is SourceMalformed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from watcher.notice import Notice
+
+
+class Grounds(StrEnum):
+    """Why a message needs nothing done; few and fixed, fit for a metric's label."""
+
+    UNKNOWN_KIND = "unknown_kind"
+    """A message of AWS's that no parser is for."""
+    TEST = "test"
+    """Sent to try the way, such as an auto-scaling hook's first message."""
+    NOT_ENDING = "not_ending"
+    """About an instance or a reservation that is not about to end."""
+    NOT_INSTANCES = "not_instances"
+    """About something else than EC2 instances."""
+    CLOSED = "closed"
+    """The end of what an earlier message has announced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleHook:
+    """What completes the lifecycle action that a terminating instance waits in.
+
+    Token or instance id name the action to CompleteLifecycleAction; both are kept whole.
+    """
+
+    group: str
+    name: str
+    token: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForInstance:
+    """A notice to one instance."""
+
+    notice: Notice
+    instance_id: str
+    hook: LifecycleHook | None = None
+    """To be completed when the instance may go; None where nobody waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForReservation:
+    """A notice to every instance in a capacity reservation; see capacity_block.member_notice."""
+
+    notice: Notice
+    reservation_id: str
+    ends: datetime | None
+    """When the reservation ends, if that could be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Something is going to happen; the message is done with when every addressee is."""
+
+    addressed: tuple[ForInstance | ForReservation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Nothing is to be done, and why, in words for a log line."""
+
+    grounds: Grounds
+    why: str
+
+
+Reading = Notices | Ignored
