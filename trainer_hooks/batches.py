@@ -1,6 +1,9 @@
 """Handing out batches so that exactly those the training has seen count as seen."""
 
+import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
@@ -14,10 +17,12 @@ B = TypeVar("B")
 
 
 class ShieldedWorker:
-    """Makes a DataLoader worker deaf to SIGTERM; its parent shuts it down.
+    """Makes a DataLoader worker deaf to SIGTERM, unless its own parent sends it.
 
     A signal to the whole process group (Slurm, ``docker stop``) would otherwise kill the workers,
-    and the rank would crash over them instead of stopping at a boundary. A class, not a closure:
+    and the rank would crash over them instead of stopping at a boundary. The parent's must still
+    end them: an exception that keeps their iterator alive leaves them to Python's exit, which
+    terminates its children and then waits for them without limit. A class, not a closure:
     spawned workers get it pickled.
     """
 
@@ -26,10 +31,19 @@ class ShieldedWorker:
 
     def __call__(self, worker_id: int) -> None:
         """Run in the worker, before its first batch."""
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
         if self._previous is not None:
             self._previous(worker_id)
+
+
+def _end_with(parent: int) -> None:
+    """Wait for the SIGTERM that counts. Without an error, as torch's own worker ends on it."""
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:
+        pass
+    os._exit(os.EX_OK)
 
 
 def counted_batches(loader: DataLoader[B]) -> Generator[B, None, None]:
@@ -39,7 +53,8 @@ def counted_batches(loader: DataLoader[B]) -> Generator[B, None, None]:
     without its own generator draws is drawn before RNG is restored.
 
     Raises:
-        ConfigError: The loader's sampler is no ResumableSampler, or it makes no batches itself.
+        ConfigError: The loader's sampler is no ResumableSampler, or it makes no batches itself,
+            or not in order.
     """
     sampler = loader.sampler
     if not isinstance(sampler, ResumableSampler):
@@ -49,6 +64,8 @@ def counted_batches(loader: DataLoader[B]) -> Generator[B, None, None]:
         )
     if loader.batch_size is None:
         raise ConfigError("hooks.batches needs a DataLoader with batch_size=, to count samples")
+    if not loader.in_order:
+        raise ConfigError("hooks.batches needs in_order=True: a position stands for all before it")
     return _count(_start(loader), sampler, loader.batch_size)
 
 
@@ -65,7 +82,7 @@ def _start(loader: DataLoader[B]) -> Iterator[B]:
     if loader.num_workers and not isinstance(loader.worker_init_fn, ShieldedWorker):
         loader.worker_init_fn = ShieldedWorker(loader.worker_init_fn)
     rng: Any = torch.get_rng_state()
-    # Blocked until the worker ignores it: a fork inherits the mask.
+    # Blocked before the worker asks who sends it: a fork inherits the mask.
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
         return iter(loader)
