@@ -14,7 +14,7 @@ from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
-from watcher import daemon
+from watcher import daemon, explain
 from watcher.errors import ConfigError
 from watcher.logs import start_logging
 from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load
@@ -63,6 +63,8 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     try:
         if arguments.command == "simulate":
             return aws_simulator.run(arguments)
+        if arguments.command == "explain":
+            return explain.run(arguments)
         if arguments.command == "check-config":
             return _check_config(arguments)
         return _run(arguments)
@@ -126,6 +128,8 @@ def _parser() -> _Parser:
     )
     check.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
     check.add_argument("--json", action="store_true", help="print one JSON object")
+    words = commands.add_parser("explain", help="say what AWS's words mean", allow_abbrev=False)
+    explain.add_arguments(words)
     simulate = commands.add_parser("simulate", help="play a cloud's metadata service on loopback")
     clouds = simulate.add_subparsers(dest="simulated", required=True, metavar="CLOUD")
     aws_simulator.add_arguments(clouds.add_parser("aws", help="EC2 instance metadata"))

@@ -1,0 +1,189 @@
+"""`reprieve-watcher explain`: what a metadata answer or a queue message means to us.
+
+The parsers' own face, for people who wonder why something happened, or nothing: the same functions
+that the daemon calls, on a body from a file, without a cloud.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+
+from watcher.errors import ConfigError, SourceMalformed
+from watcher.notice import Moment, Notice, rfc3339
+from watcher.policy import stand
+from watcher.sources.aws_imds import parse_instance_action, parse_rebalance
+from watcher.sources.aws_imds_events import parse_scheduled_events, parse_target_lifecycle_state
+from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES, parse_message
+from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Ignored
+from watcher.sources.aws_times import any_instant
+
+DESCRIPTION = """\
+Say what a metadata answer or a queue message means to the watcher, as one JSON object:
+{"notices": [...]}, {"ignored": "why"} or {"refused": "why"}."""
+
+EPILOG = """\
+sources:
+  aws-imds-spot       /latest/meta-data/spot/instance-action
+  aws-imds-rebalance  /latest/meta-data/events/recommendations/rebalance
+  aws-imds-scheduled  /latest/meta-data/events/maintenance/scheduled
+  aws-imds-asg        /latest/meta-data/autoscaling/target-lifecycle-state
+  aws-sqs             the Body of an SQS message: an EventBridge event, bare or in an SNS
+                      envelope, or a notification of an auto-scaling hook
+
+example: what would this answer have done at ten o'clock?
+
+  echo '{"action": "terminate", "time": "2026-11-30T10:02:00Z"}' |
+    reprieve-watcher explain aws-imds-spot - --now 2026-11-30T10:00:00Z
+
+and the next message of a queue, which stays there:
+
+  aws sqs receive-message --queue-url URL --query 'Messages[0].Body' --output text |
+    reprieve-watcher explain aws-sqs -
+
+exit status: 0 notices or ignored, 1 refused, 78 no such source or file"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    notice: Notice
+    addressee: Mapping[str, object]
+    """What only a queue knows about whom it is for."""
+
+
+_Answer = tuple[_Told, ...] | str
+"""Notices, or why there are none."""
+
+
+def _spot(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
+    return (_Told(parse_instance_action(body, received, instance_id), {}),)
+
+
+def _rebalance(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
+    return (_Told(parse_rebalance(body, received, instance_id), {}),)
+
+
+def _scheduled(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
+    notices = parse_scheduled_events(body, received, instance_id)
+    return tuple(_Told(notice, {}) for notice in notices) or "no event is scheduled and not over"
+
+
+def _asg(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
+    notice = parse_target_lifecycle_state(body, received, instance_id)
+    return (_Told(notice, {}),) if notice else "the group does not send the instance to its end"
+
+
+def _queue(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
+    reading = parse_message(body, received)
+    if isinstance(reading, Ignored):
+        return reading.why
+    mine = [told for told in reading.addressed if _concerns(told, instance_id)]
+    return tuple(_Told(told.notice, _addressee(told)) for told in mine) or (
+        f"it is for other instances than {instance_id}"
+    )
+
+
+def _concerns(told: ForInstance | ForReservation, instance_id: str | None) -> bool:
+    """Tell whether it may be for the instance; who is in a reservation only EC2 can say."""
+    is_open = instance_id is None or isinstance(told, ForReservation)
+    return is_open or told.notice.instance_id == instance_id
+
+
+def _addressee(told: ForInstance | ForReservation) -> Mapping[str, object]:
+    if isinstance(told, ForReservation):
+        return {"reservation_id": told.reservation_id}
+    return {"hook": asdict(told.hook)} if told.hook else {}
+
+
+SOURCES: Mapping[str, Callable[[bytes, Moment, str | None], _Answer]] = MappingProxyType(
+    {
+        "aws-imds-spot": _spot,
+        "aws-imds-rebalance": _rebalance,
+        "aws-imds-scheduled": _scheduled,
+        "aws-imds-asg": _asg,
+        "aws-sqs": _queue,
+    }
+)
+"""Every source whose bodies can be explained, by the name on the command line."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `explain` takes, and the help that teaches it, to ``parser``."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("source", metavar="SOURCE", help="whose body it is, see below")
+    parser.add_argument("file", metavar="FILE", help="the body as it came; - is standard input")
+    parser.add_argument("--instance-id", metavar="ID", help="the instance that asks")
+    parser.add_argument("--received-at", metavar="TIME", help="when the body arrived (now)")
+    parser.add_argument("--now", metavar="TIME", help="from when on time is left (the clock)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the body means, and return the exit status.
+
+    Raises:
+        ConfigError: There is no such source or file, or a time can't be read.
+    """
+    if arguments.source not in SOURCES:
+        nearest = difflib.get_close_matches(arguments.source, SOURCES, n=1, cutoff=0.0)[0]
+        raise ConfigError(f"unknown source {arguments.source}; the nearest known one is {nearest}")
+    now = _time(arguments.now, "--now") or datetime.now(UTC)
+    received = Moment(_time(arguments.received_at, "--received-at") or now, 0.0)
+    left_from = Moment(now, (now - received.wall).total_seconds())
+    try:
+        answer = SOURCES[arguments.source](_body(arguments.file), received, arguments.instance_id)
+    except SourceMalformed as error:
+        return _print({"refused": str(error)}, status=1)
+    if isinstance(answer, str):
+        return _print({"ignored": answer}, status=os.EX_OK)
+    return _print({"notices": [_shown(told, left_from) for told in answer]}, status=os.EX_OK)
+
+
+def _shown(told: _Told, left_from: Moment) -> dict[str, object]:
+    notice, standing = told.notice, stand(told.notice)
+    return {
+        "id": notice.id,
+        "kind": notice.kind,
+        "urgency": standing.urgency,
+        "source": notice.source,
+        "instance_id": notice.instance_id,
+        "action": notice.action,
+        "received_at": rfc3339(notice.received.wall),
+        "deadline": rfc3339(notice.deadline.wall) if notice.deadline else None,
+        "counts_until": rfc3339(standing.counts_until.wall),
+        "left_s": standing.counts_until.left_s(left_from),
+        "detail": dict(notice.detail),
+        **told.addressee,
+    }
+
+
+def _print(answer: Mapping[str, object], *, status: int) -> int:
+    sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+    return status
+
+
+def _body(file: str) -> bytes:
+    """Read one byte more than the largest message has, so that too large is seen as such."""
+    if file == "-":
+        return sys.stdin.buffer.read(MESSAGE_LIMIT_BYTES + 1)
+    try:
+        with Path(file).open("rb") as opened:
+            return opened.read(MESSAGE_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}") from error
+
+
+def _time(text: str | None, option: str) -> datetime | None:
+    if text is None:
+        return None
+    read = any_instant(text)
+    if read is None:
+        raise ConfigError(f"{option} {text}: write it like 2026-11-30T10:07:06Z")
+    return read
