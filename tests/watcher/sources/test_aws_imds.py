@@ -1,65 +1,19 @@
-"""The AWS source against a scripted metadata server: what it hears, and what it never concludes."""
+"""The AWS source against a scripted metadata server: what it hears, asks for, and how often."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Container
 
 import pytest
 
 from tests.support.clocks import START, TurnedClock, eventually
-from tests.support.scripted_imds import TOKEN_PATH, Reply, ScriptedImds
-from watcher.health import SourceHealth
-from watcher.httpclient import HttpClient
-from watcher.metrics import Metrics
+from tests.support.listening import BODY, listening
+from tests.support.scripted_imds import ScriptedImds
 from watcher.notice import Deadline, Notice, NoticeKind
-from watcher.sources.aws_imds import KEYS, REBALANCE, SPOT, AwsImds
-from watcher.sources.level import ABSENCES_TO_WITHDRAW, GRACE_S
+from watcher.sources.aws_imds import KEYS, REBALANCE, SPOT
+from watcher.sources.level import GRACE_S
 from watcher.sources.pace import Pace
-from watcher.supervise import keep_running
 
-BODY = '{"action": "terminate", "time": "2026-11-30T10:07:06Z"}'
 ADVICE = '{"noticeTime": "2026-11-30T09:58:14Z"}'
-
-
-@dataclass
-class Ears:
-    """A source under supervision, and what has come of it."""
-
-    source: AwsImds
-    inbox: asyncio.Queue[Notice]
-
-    def heard(self) -> list[Notice]:
-        """Take everything out of the inbox."""
-        return [self.inbox.get_nowait() for _ in range(self.inbox.qsize())]
-
-    def blind(self, key: str = SPOT) -> bool:
-        """Tell whether the key is blind at the moment."""
-        return self.source.health.keys[key].blind_since is not None
-
-
-@asynccontextmanager
-async def listening(
-    imds: ScriptedImds,
-    clock: TurnedClock,
-    *,
-    adopted: tuple[Notice, ...] = (),
-    every_s: float = 0.01,
-) -> AsyncIterator[Ears]:
-    """Run the source as the daemon does, but a hundred times as fast."""
-    async with HttpClient(imds.url) as client:
-        health = SourceHealth(AwsImds.name, KEYS, clock(), Metrics())
-        source = AwsImds(client, health, clock, adopted)
-        for key in source._paces:
-            source._paces[key] = Pace(every_s)
-        ears = Ears(source, asyncio.Queue())
-        running = asyncio.create_task(keep_running(source, ears.inbox, clock))
-        try:
-            yield ears
-        finally:
-            assert not running.done(), "the source has ended by itself"
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_source_hears_a_preemption_once_when_it_is_shown_for_long(
@@ -88,120 +42,6 @@ async def test_source_hears_advice_and_preemption_separately_when_both_are_shown
         assert (await ears.inbox.get()).kind is NoticeKind.PREEMPTION
         await imds.seen(REBALANCE, imds.count(REBALANCE) + 5)
         assert ears.heard() == []
-
-
-FAULTS: dict[str, Callable[[ScriptedImds], Reply]] = {
-    "forbidden": lambda imds: imds.status(403),
-    "unauthorized": lambda imds: imds.status(401),
-    "server_error": lambda imds: imds.status(500, b"<html>oops</html>"),
-    "redirect": lambda imds: imds.status(302, b"", Location="/latest/meta-data/nothing"),
-    "connection": lambda imds: imds.fault("reset"),
-    "malformed": lambda imds: imds.status(200, b"<html>Sign in to continue</html>"),
-    "unexpected_status": lambda imds: imds.status(204),
-    "timeout": lambda imds: imds.fault("hang"),
-    "throttled": lambda imds: imds.status(503),
-}
-SLOW = ("timeout", "throttled")
-
-
-@pytest.mark.parametrize("outcome", FAULTS)
-async def test_source_keeps_the_notice_and_goes_blind_when_fetches_fail(
-    imds: ScriptedImds, clock: TurnedClock, outcome: str
-) -> None:
-    """Far beyond the deadline, no number of failures of any kind counts as an absence."""
-    imds.play(SPOT, imds.json(BODY))
-    async with listening(imds, clock) as ears:
-        await ears.inbox.get()
-        clock.turn(120 + GRACE_S + 1)
-        imds.play(SPOT, FAULTS[outcome](imds))
-        await eventually(ears.blind)
-        if outcome not in SLOW:
-            await imds.seen(SPOT, imds.count(SPOT) + 2 * ABSENCES_TO_WITHDRAW + 2)
-        assert ears.heard() == []
-        health = ears.source.health.keys[SPOT]
-        assert health.blind_since == clock()
-        assert health.last_answer == "present"
-        counted = ears.source.health._metrics.fetches.labels(AwsImds.name, outcome)
-        assert counted._value.get() >= 1
-
-
-async def test_source_keeps_the_notice_when_absences_are_interrupted(
-    imds: ScriptedImds, clock: TurnedClock
-) -> None:
-    """Nine times "not there", a failure, nine times again: not ten in a row."""
-    imds.play(SPOT, imds.json(BODY))
-    async with listening(imds, clock) as ears:
-        await ears.inbox.get()
-        clock.turn(10_000)
-        gone = [imds.status(404)] * (ABSENCES_TO_WITHDRAW - 1)
-        before = imds.count(SPOT)
-        imds.play(SPOT, *gone, imds.status(500), *gone, imds.json(BODY))
-        await imds.seen(SPOT, before + 2 * len(gone) + 4)
-        assert ears.heard() == []
-
-
-async def test_source_withdraws_when_the_key_has_been_gone_long_enough(
-    imds: ScriptedImds, clock: TurnedClock
-) -> None:
-    """Not before deadline and grace have passed, whatever the number of absences."""
-    imds.play(SPOT, imds.json(BODY))
-    async with listening(imds, clock) as ears:
-        first = await ears.inbox.get()
-        imds.play(SPOT, imds.status(404))
-        await imds.seen(SPOT, imds.count(SPOT) + 2 * ABSENCES_TO_WITHDRAW)
-        assert ears.heard() == []
-        clock.turn(120 + GRACE_S)
-        last = await ears.inbox.get()
-    assert last.withdrawn
-    assert last.id == first.id
-
-
-async def test_source_sees_again_when_a_failure_passes(
-    imds: ScriptedImds, clock: TurnedClock
-) -> None:
-    """A notice that came while the source was blind is heard at the first good answer."""
-    imds.play(SPOT, imds.status(500))
-    async with listening(imds, clock) as ears:
-        await imds.seen(SPOT, 3)
-        assert ears.blind()
-        imds.play(SPOT, imds.json(BODY))
-        await ears.inbox.get()
-        assert not ears.blind()
-
-
-async def test_source_is_blind_when_only_one_key_fails(
-    imds: ScriptedImds, clock: TurnedClock
-) -> None:
-    """Good answers about rebalances do not hide that preemptions can't be seen."""
-    imds.play(SPOT, imds.status(403))
-    async with listening(imds, clock) as ears:
-        await imds.seen(REBALANCE, 3)
-        await eventually(lambda: not ears.blind(REBALANCE))
-        assert ears.blind(SPOT)
-        assert ears.source.health.blind_since() is not None
-
-
-async def test_source_is_blind_when_there_is_no_token(
-    imds: ScriptedImds, clock: TurnedClock
-) -> None:
-    """Without a token nothing is asked for, and nothing is concluded."""
-    imds.play(TOKEN_PATH, imds.status(403))
-    async with listening(imds, clock) as ears:
-        await imds.seen(TOKEN_PATH, 3)
-        assert ears.blind(SPOT)
-        assert imds.count(SPOT) == 0
-        assert ears.source.health.keys[SPOT].why == "PUT /latest/api/token: HTTP 403"
-
-
-async def test_source_hears_in_a_storm_of_refused_tokens_when_one_gets_through(
-    imds: ScriptedImds, clock: TurnedClock
-) -> None:
-    """Each poll asks with the old token and once with a new one; that is enough."""
-    imds.play(SPOT, *([imds.status(401)] * 7), imds.json(BODY))
-    async with listening(imds, clock) as ears:
-        notice = await ears.inbox.get()
-        assert notice.action == "terminate"
-        await eventually(lambda: not ears.blind())
 
 
 async def test_source_polls_first_and_learns_the_instance_id_later_when_started(
