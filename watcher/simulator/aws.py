@@ -1,37 +1,38 @@
-"""The routes of EC2's instance metadata service, version 2 required.
+"""The routes of EC2's instance metadata service.
 
 Source of paths, headers and status codes: EC2 user guide, "Use IMDSv2", "Retrieve instance
 metadata" and "Instance metadata categories" (read 2026-11-30). What the guide does not promise
 is refused here, so that no client comes to lean on it.
 """
 
-import json
 import re
 from http import HTTPStatus
 
 from aiohttp import web
 
-from watcher.simulator.instance import Instance
-from watcher.simulator.scenario import MAX_TOKEN_TTL_S, Scenario, SpotAction
-from watcher.simulator.tokens import Tokens
+from watcher.simulator.answers import TTL_HEADER, compact_json, error_page, no_answer, plain_text
+from watcher.simulator.changes import SpotAction
+from watcher.simulator.play import Play
+from watcher.simulator.scenario import MAX_TOKEN_TTL_S, Scenario
 
 TOKEN_HEADER = "X-aws-ec2-metadata-token"  # noqa: S105 - a header's name, not a secret
-TTL_HEADER = "X-aws-ec2-metadata-token-ttl-seconds"
 META_DATA = "/latest/meta-data/"
 IDENTITY = "/latest/dynamic/instance-identity/document"
 
 REGION = "us-east-1"
 ZONE = "us-east-1a"
 INSTANCE_TYPE = "p5.48xlarge"
+PRIVATE_IP = "10.0.0.10"
 
 
 class AwsMetadata:
-    """Answers for one instance; everything but minting a token needs a token."""
+    """Answers for one instance, to those whom its metadata options let in."""
 
-    def __init__(self, scenario: Scenario, instance: Instance, tokens: Tokens) -> None:
-        self._instance_id = scenario.instance_id
-        self._instance = instance
-        self._tokens = tokens
+    def __init__(self, scenario: Scenario, play: Play) -> None:
+        self._scenario = scenario
+        self._instance = play.instance
+        self._tokens = play.tokens
+        self._access = play.access
 
     def routes(self) -> list[web.RouteDef]:
         """List the routes; the last one takes every path, because an unknown one is a 404 too."""
@@ -42,8 +43,13 @@ class AwsMetadata:
         ]
 
     async def mint_token(self, request: web.Request) -> web.Response:
-        """Answer with a token: 403 through a proxy, 400 without a life from 1 to 21600 s."""
-        if "X-Forwarded-For" in request.headers:
+        """Answer with a token: 403 through a proxy, 400 without a life from 1 to 21600 s.
+
+        Whatever the answer, it is dropped on its way to a client that is too many hops away.
+        """
+        if not self._access.token_arrives:
+            await no_answer()
+        if not self._access.is_enabled or "X-Forwarded-For" in request.headers:
             return error_page(HTTPStatus.FORBIDDEN)
         asked = request.headers.get(TTL_HEADER, "")
         if not re.fullmatch(r"[0-9]{1,5}", asked) or not 1 <= int(asked) <= MAX_TOKEN_TTL_S:
@@ -56,9 +62,15 @@ class AwsMetadata:
         return error_page(HTTPStatus.FORBIDDEN)
 
     async def get_item(self, request: web.Request) -> web.Response:
-        """Answer with an item or a directory, 404 if absent, 401 without a live token."""
-        ttl_s = self._tokens.seconds_left(request.headers.get(TOKEN_HEADER))
-        if ttl_s is None:
+        """Answer with an item or a directory, 404 if absent, 401 without a live token.
+
+        A request that carries no token at all is one of version 1, which the options may allow.
+        """
+        if not self._access.is_enabled:
+            return error_page(HTTPStatus.FORBIDDEN)
+        token = request.headers.get(TOKEN_HEADER)
+        ttl_s = self._tokens.seconds_left(token)
+        if ttl_s is None and (token is not None or self._access.needs_token):
             return error_page(HTTPStatus.UNAUTHORIZED)
         items, path = self.items(), request.path
         body = listing(items, path) if path.endswith("/") else items.get(path)
@@ -68,28 +80,41 @@ class AwsMetadata:
 
     def items(self) -> dict[str, str]:
         """Map every path that exists at this moment to its body; a path not in here is a 404."""
-        items = {
-            META_DATA + "events/maintenance/history": "[]",
-            META_DATA + "events/maintenance/scheduled": "[]",
+        meta_data = self._lasting_items() | self._passing_items()
+        items = {META_DATA + path: body for path, body in meta_data.items()}
+        return items | {IDENTITY: self._identity_document()}
+
+    def _lasting_items(self) -> dict[str, str]:
+        maintenance = self._instance.maintenance
+        return {
+            "events/maintenance/history": compact_json(maintenance.history),
+            "events/maintenance/scheduled": compact_json(maintenance.scheduled),
             # Not the Spot item: always there, always `none`, and mistaken for it (a known trap).
-            META_DATA + "instance-action": "none",
-            META_DATA + "instance-id": self._instance_id,
-            META_DATA + "instance-life-cycle": "spot",
-            META_DATA + "instance-type": INSTANCE_TYPE,
-            META_DATA + "placement/availability-zone": ZONE,
-            META_DATA + "placement/region": REGION,
-            IDENTITY: self._identity_document(),
+            "instance-action": "none",
+            "instance-id": self._scenario.instance_id,
+            "instance-life-cycle": self._scenario.life_cycle,
+            "instance-type": INSTANCE_TYPE,
+            "local-ipv4": PRIVATE_IP,
+            "placement/availability-zone": ZONE,
+            "placement/region": REGION,
         }
+
+    def _passing_items(self) -> dict[str, str]:
+        items = {}
         rebalance_time = self._instance.rebalance_time()
         if rebalance_time is not None:
             document = compact_json({"noticeTime": rebalance_time})
-            items[META_DATA + "events/recommendations/rebalance"] = document
+            items["events/recommendations/rebalance"] = document
+        if self._instance.target_state is not None:
+            items["autoscaling/target-lifecycle-state"] = self._instance.target_state
+        if self._scenario.no_termination_time is not None:
+            items["spot/termination-time"] = self._scenario.no_termination_time
         mark = self._instance.mark()
         if mark is not None:
             document = compact_json({"action": mark.action, "time": mark.time})
-            items[META_DATA + "spot/instance-action"] = document
+            items["spot/instance-action"] = document
             if mark.action is SpotAction.TERMINATE:
-                items[META_DATA + "spot/termination-time"] = mark.time
+                items["spot/termination-time"] = mark.time
         return items
 
     def _identity_document(self) -> str:
@@ -97,8 +122,10 @@ class AwsMetadata:
             {
                 "accountId": "123456789012",
                 "availabilityZone": ZONE,
-                "instanceId": self._instance_id,
+                "imageId": "ami-0123456789abcdef0",
+                "instanceId": self._scenario.instance_id,
                 "instanceType": INSTANCE_TYPE,
+                "privateIp": PRIVATE_IP,
                 "region": REGION,
             }
         )
@@ -116,22 +143,3 @@ def listing(items: dict[str, str], directory: str) -> str | None:
             child, slash, _ = path.removeprefix(directory).partition("/")
             children.add(child + slash)
     return "\n".join(sorted(children)) or None
-
-
-def compact_json(document: dict[str, str]) -> str:
-    """Write JSON without spaces, on one line."""
-    return json.dumps(document, separators=(",", ":"))
-
-
-def plain_text(body: str, *, ttl_s: int) -> web.Response:
-    """Answer 200 as EC2 does: text/plain whatever the body is, and the token's seconds left."""
-    headers = {TTL_HEADER: str(ttl_s)}
-    return web.Response(body=body.encode(), content_type="text/plain", headers=headers)
-
-
-def error_page(status: HTTPStatus, *, ttl_s: int | None = None) -> web.Response:
-    """Answer with an error as EC2 does: the status counts, the body is a page for a browser."""
-    title = f"{status.value} - {status.phrase}"
-    page = f"<html><head><title>{title}</title></head><body><h1>{title}</h1></body></html>\n"
-    headers = {} if ttl_s is None else {TTL_HEADER: str(ttl_s)}
-    return web.Response(status=status, text=page, content_type="text/html", headers=headers)

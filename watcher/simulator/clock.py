@@ -22,14 +22,23 @@ class ScenarioClock:
         self._monotonic = monotonic
         self._wall = wall
         self._started_at = monotonic()
+        self._cloud_ahead_s = 0.0
 
-    def start(self) -> None:
-        """Count from now: the server answers, and second 0 of the scenario begins."""
+    def start(self, *, cloud_ahead_s: float = 0.0) -> None:
+        """Count from now: the server answers, and second 0 of the scenario begins.
+
+        From now on the cloud's wall clock is ``cloud_ahead_s`` ahead of this machine's.
+        """
         self._started_at = self._monotonic()
+        self._cloud_ahead_s = cloud_ahead_s
 
     def elapsed_s(self) -> float:
         """Return the seconds since the start."""
         return self._monotonic() - self._started_at
+
+    def wall_time(self) -> datetime:
+        """Return the UTC time that the cloud's clock shows."""
+        return datetime.fromtimestamp(self._wall() + self._cloud_ahead_s, UTC)
 
     def wall_time_at(self, at_s: float) -> datetime:
         """Return the UTC time at second ``at_s`` of the scenario, as the wall clock tells it now.
@@ -37,5 +46,4 @@ class ScenarioClock:
         Reckoned back from the present, because a change is noticed only when somebody asks:
         a wall clock that was set since the start must not shift a moment that is just past.
         """
-        present = datetime.fromtimestamp(self._wall(), UTC)
-        return present - timedelta(seconds=self.elapsed_s() - at_s)
+        return self.wall_time() - timedelta(seconds=self.elapsed_s() - at_s)

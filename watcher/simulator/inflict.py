@@ -8,8 +8,10 @@ from typing import NoReturn
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from multidict import CIMultiDict
 
-from watcher.simulator.aws import error_page
+from watcher.simulator.answers import TTL_HEADER, error_page, no_answer
+from watcher.simulator.distort import distort
 from watcher.simulator.faults import Fault, FaultKind
 
 NOT_THE_CLOUDS = b"\x93\x00\xfe{]\r\n\xff"
@@ -17,6 +19,8 @@ NOT_THE_CLOUDS = b"\x93\x00\xfe{]\r\n\xff"
 
 SIGN_IN_PAGE = "<html><body>Sign in to use this network.</body></html>"
 """What a captive portal or a proxy puts in the place of the answer."""
+
+_NOT_LET_IN = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 async def inflict(fault: Fault, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -27,16 +31,16 @@ async def inflict(fault: Fault, request: web.Request, handler: Handler) -> web.S
     """
     await asyncio.sleep(fault.delay_s)
     match fault.kind:
-        case FaultKind.SLOW:
-            return await handler(request)
-        case FaultKind.HALF_BODY:
-            return await _half_body(request, await handler(request))
+        case FaultKind.HANG:
+            return await no_answer()
         case FaultKind.RESET:
             return await _reset(request)
-        case FaultKind.HANG:
-            return await _until_connection_is_gone()
-        case _:
+        case FaultKind.HALF_BODY:
+            return await _half_body(request, await handler(request))
+        case FaultKind.STATUS | FaultKind.GARBAGE | FaultKind.HTML | FaultKind.REDIRECT:
             return _wrong_answer(fault, request)
+        case _:
+            return _altered(fault, await handler(request))
 
 
 def _wrong_answer(fault: Fault, request: web.Request) -> web.Response:
@@ -52,12 +56,29 @@ def _wrong_answer(fault: Fault, request: web.Request) -> web.Response:
             headers = {"Location": f"http://localhost:{port}/portal"}
             return web.Response(status=HTTPStatus.FOUND, headers=headers)
         case _:
-            return error_page(fault.status)
+            return error_page(HTTPStatus(fault.status))
 
 
-async def _until_connection_is_gone() -> NoReturn:
-    await asyncio.Event().wait()
-    raise AssertionError("unreachable")
+def _altered(fault: Fault, answer: web.StreamResponse) -> web.StreamResponse:
+    if fault.kind is FaultKind.ANSWER:
+        # The item says what the script says, and only to those whom EC2 lets in.
+        return answer if answer.status in _NOT_LET_IN else _scripted(fault, answer)
+    if answer.status == HTTPStatus.OK and isinstance(answer, web.Response):
+        answer.body = distort(fault.kind, _body_of(answer))
+    return answer
+
+
+def _scripted(fault: Fault, answer: web.StreamResponse) -> web.Response:
+    headers = CIMultiDict({"Content-Type": "text/plain"})
+    if TTL_HEADER in answer.headers:
+        headers[TTL_HEADER] = answer.headers[TTL_HEADER]
+    headers.update(fault.headers)
+    return web.Response(status=fault.status, body=fault.body, headers=headers)
+
+
+def _body_of(answer: web.StreamResponse) -> bytes:
+    body = answer.body if isinstance(answer, web.Response) else None
+    return body if isinstance(body, bytes) else b""
 
 
 async def _reset(request: web.Request) -> NoReturn:
@@ -67,16 +88,15 @@ async def _reset(request: web.Request) -> NoReturn:
         connection = request.transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         request.transport.abort()
-    await _until_connection_is_gone()
+    await no_answer()
 
 
 async def _half_body(request: web.Request, answer: web.StreamResponse) -> NoReturn:
-    body = answer.body if isinstance(answer, web.Response) else None
-    whole = body if isinstance(body, bytes) else b""
+    whole = _body_of(answer)
     half = web.StreamResponse(status=answer.status, headers=answer.headers)
     half.content_length = len(whole)
     await half.prepare(request)
     await half.write(whole[: len(whole) // 2])
     if request.transport is not None:
         request.transport.close()
-    await _until_connection_is_gone()
+    await no_answer()

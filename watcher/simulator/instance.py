@@ -1,84 +1,103 @@
-"""The simulated Spot instance: what EC2 says of it at this moment."""
+"""The simulated instance: what EC2 says of it at this moment."""
 
 import logging
-from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import (
-    Change,
+from watcher.simulator.changes import (
+    InstanceChange,
+    MaintenanceEnded,
+    MaintenanceScheduled,
     NoticeIssued,
     NoticeWithdrawn,
     RebalanceRecommended,
-    Scenario,
-    ScenarioError,
     SpotAction,
+    TargetStateSet,
 )
+from watcher.simulator.clock import ScenarioClock
+from watcher.simulator.maintenance import Maintenance
+from watcher.simulator.values import ScenarioError
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SpotMark:
-    """A notice in force. ``time`` was fixed when it was issued and never slides."""
+    """A notice in force, as `spot/instance-action` has it."""
 
     action: SpotAction
     time: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Announced:
+    """A time that was fixed when it was announced; a sliding one is ``after`` every look."""
+
+    moment: datetime
+    after: timedelta
+    is_sliding: bool
+
+
 class Instance:
-    """Goes through the scenario's changes as the clock reaches them, and through a tester's.
+    """Takes changes in the order of their moments, and tells what has come of them."""
 
-    There is no timer: changes that are due are applied, back-dated to their moment, when
-    somebody looks. What an answer says thus depends on the clock and on nothing else.
-    """
-
-    def __init__(self, scenario: Scenario, clock: ScenarioClock) -> None:
+    def __init__(self, clock: ScenarioClock) -> None:
+        self.maintenance = Maintenance()
+        self.target_state: str | None = None
         self._clock = clock
-        self._pending = deque(scenario.timeline())
-        self._mark: SpotMark | None = None
-        self._rebalance_time: str | None = None
+        self._action = SpotAction.TERMINATE
+        self._mark: _Announced | None = None
+        self._rebalance: _Announced | None = None
 
     def mark(self) -> SpotMark | None:
         """Return the notice in force, if any."""
-        self._apply_due()
-        return self._mark
+        return SpotMark(self._action, self._told(self._mark)) if self._mark else None
 
     def rebalance_time(self) -> str | None:
         """Return when a rebalance was recommended, if it was."""
-        self._apply_due()
-        return self._rebalance_time
+        return self._told(self._rebalance) if self._rebalance else None
 
-    def apply(self, change: Change) -> None:
-        """Let ``change`` happen now, after those of the scenario that are due.
+    def refuse(self, change: InstanceChange) -> None:
+        """Pass if there is something for ``change`` to end.
 
         Raises:
-            ScenarioError: It withdraws a notice while none is in force.
+            ScenarioError: It withdraws a notice or ends an event, and none is in force.
         """
-        self._apply_due()
         if isinstance(change, NoticeWithdrawn) and self._mark is None:
             raise ScenarioError("no notice is in force, so none to withdraw")
-        self._apply(change)
+        if isinstance(change, MaintenanceEnded):
+            self.maintenance.refuse(change)
 
-    def _apply_due(self) -> None:
-        now_s = self._clock.elapsed_s()
-        while self._pending and self._pending[0].at_s <= now_s:
-            self._apply(self._pending.popleft())
-
-    def _apply(self, change: Change) -> None:
+    def apply(self, change: InstanceChange) -> None:
+        """Let ``change`` happen; one that finds nothing to end changes nothing."""
         happened = self._clock.wall_time_at(change.at_s)
         match change:
             case NoticeIssued():
-                ends = happened + timedelta(seconds=change.window_s)
-                self._mark = SpotMark(change.action, whole_seconds(ends))
-                log.info("notice issued action=%s time=%s", change.action, self._mark.time)
+                self._issue(change, happened)
             case NoticeWithdrawn():
                 self._mark = None
                 log.info("notice withdrawn")
             case RebalanceRecommended():
-                self._rebalance_time = whole_seconds(happened)
-                log.info("rebalance recommended noticeTime=%s", self._rebalance_time)
+                self._rebalance = _Announced(happened, timedelta(), change.is_sliding)
+                log.info("rebalance recommended noticeTime=%s", whole_seconds(happened))
+            case MaintenanceScheduled():
+                self.maintenance.schedule(change, happened)
+            case MaintenanceEnded():
+                self.maintenance.end(change)
+            case TargetStateSet():
+                self.target_state = change.state
+                log.info("target lifecycle state %s", change.state)
+
+    def _issue(self, change: NoticeIssued, happened: datetime) -> None:
+        left = timedelta(seconds=change.window_s - change.ago_s)
+        self._action = change.action
+        self._mark = _Announced(happened + left, left, change.is_sliding)
+        log.info("notice issued action=%s time=%s", change.action, self._told(self._mark))
+
+    def _told(self, announced: _Announced) -> str:
+        if not announced.is_sliding:
+            return whole_seconds(announced.moment)
+        return whole_seconds(self._clock.wall_time() + announced.after)
 
 
 def whole_seconds(moment: datetime) -> str:

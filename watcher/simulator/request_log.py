@@ -1,12 +1,20 @@
 """What the simulator was asked: the last requests, so that a test can count and compare."""
 
+import json
+import logging
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from logging.handlers import QueueListener
+from pathlib import Path
+from queue import SimpleQueue
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from watcher.simulator.aws import TOKEN_HEADER, TTL_HEADER
+from watcher.simulator.answers import TTL_HEADER
+from watcher.simulator.aws import TOKEN_HEADER
 from watcher.simulator.clock import ScenarioClock
 
 KEPT = 10_000
@@ -32,11 +40,16 @@ class LoggedRequest:
     status: int | None = None
 
 
+Ended = Callable[[LoggedRequest], None]
+"""Is told of every request that was answered, or whose client has gone."""
+
+
 class RequestLog:
     """Remembers requests in the order in which they arrived."""
 
-    def __init__(self, clock: ScenarioClock) -> None:
+    def __init__(self, clock: ScenarioClock, ended: Ended | None = None) -> None:
         self._clock = clock
+        self._ended = ended
         self._requests: deque[LoggedRequest] = deque(maxlen=KEPT)
         self._connections: WeakKeyDictionary[object, int] = WeakKeyDictionary()
         self._connections_seen = 0
@@ -55,6 +68,11 @@ class RequestLog:
         self._requests.append(entry)
         return entry
 
+    def close(self, entry: LoggedRequest) -> None:
+        """Note that nothing more will come of a request."""
+        if self._ended:
+            self._ended(entry)
+
     async def list_requests(self, _request: web.Request) -> web.Response:
         """Answer with the requests as JSON, oldest first."""
         return web.json_response({"requests": [asdict(entry) for entry in self._requests]})
@@ -68,3 +86,27 @@ class RequestLog:
             if request.transport is not None:
                 self._connections[request.transport] = number
         return number
+
+
+@contextmanager
+def json_lines(path: Path) -> Iterator[Ended]:
+    """Append requests to ``path``, one JSON object a line, each as soon as it has ended.
+
+    They are written in a thread of its own: a slow disk must not delay an answer.
+
+    Raises:
+        OSError: The file can't be written to.
+    """
+    lines: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    file = logging.FileHandler(path, encoding="utf-8")
+    writer = QueueListener(lines, file)
+    writer.start()
+
+    def write(entry: LoggedRequest) -> None:
+        lines.put(logging.makeLogRecord({"msg": json.dumps(asdict(entry))}))
+
+    try:
+        yield write
+    finally:
+        writer.stop()
+        file.close()

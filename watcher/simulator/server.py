@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from email.utils import format_datetime
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -10,40 +11,42 @@ from aiohttp.typedefs import Handler, Middleware
 from watcher.simulator.aws import AwsMetadata
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.control import PREFIX, Control
-from watcher.simulator.faults import Faults
 from watcher.simulator.inflict import inflict
-from watcher.simulator.instance import Instance
-from watcher.simulator.request_log import RequestLog
-from watcher.simulator.scenario import Scenario, ScenarioError
-from watcher.simulator.tokens import Tokens
+from watcher.simulator.play import Play
+from watcher.simulator.request_log import Ended, RequestLog
+from watcher.simulator.scenario import Scenario
+from watcher.simulator.values import ScenarioError
 
 log = logging.getLogger(__name__)
 
-LARGEST_BODY_BYTES = 4096
-"""A control message is a handful of fields."""
+LARGEST_BODY_BYTES = 65_536
+"""A control message is a handful of fields, or a script of a few bodies."""
 
 SHUTDOWN_S = 0.5
 """Requests that hang on purpose are cut after this; a true answer takes a millisecond."""
 
 
-def make_app(scenario: Scenario, clock: ScenarioClock) -> web.Application:
-    """Build the simulator of one instance. Its scenario begins when the application starts."""
-    instance = Instance(scenario, clock)
-    tokens = Tokens(clock, scenario.token_ttl_cap_s)
-    faults = Faults(clock)
-    requests = RequestLog(clock)
+def make_app(
+    scenario: Scenario, clock: ScenarioClock, ended: Ended | None = None
+) -> web.Application:
+    """Build the simulator of one instance. Its scenario begins when the application starts.
+
+    ``ended`` is told of every request to the cloud's paths when nothing more will come of it.
+    """
+    play = Play(scenario, clock)
+    requests = RequestLog(clock, ended)
 
     async def start_clock(_app: web.Application) -> None:
-        clock.start()
+        clock.start(cloud_ahead_s=scenario.cloud_ahead_s)
 
     app = web.Application(
-        middlewares=[_explain_refusals, _fail_and_remember(faults, requests)],
+        middlewares=[_explain_refusals, _play_and_remember(play, clock, requests)],
         client_max_size=LARGEST_BODY_BYTES,
     )
     app.on_startup.append(start_clock)
     app.add_routes([web.get(PREFIX + "requests", requests.list_requests)])
-    app.add_routes(Control(clock, instance, tokens, faults).routes())
-    app.add_routes(AwsMetadata(scenario, instance, tokens).routes())
+    app.add_routes(Control(clock, play).routes())
+    app.add_routes(AwsMetadata(scenario, play).routes())
     return app
 
 
@@ -75,21 +78,32 @@ async def _explain_refusals(request: web.Request, handler: Handler) -> web.Strea
         return web.json_response({"error": str(error)}, status=400)
 
 
-def _fail_and_remember(faults: Faults, requests: RequestLog) -> Middleware:
+def _play_and_remember(play: Play, clock: ScenarioClock, requests: RequestLog) -> Middleware:
     @web.middleware
     async def serve(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path.startswith(PREFIX):
             return await handler(request)
-        fault = faults.take(request.path)
+
+        async def answer_truly(request: web.Request) -> web.StreamResponse:
+            play.catch_up()  # once more: a slow answer tells what is true when it is given
+            return await handler(request)
+
+        play.catch_up()
+        fault = play.faults.take(request.path)
         if fault:
             log.info("%s %s meets %s", request.method, request.raw_path, fault.kind)
         entry = requests.open(request, fault.kind if fault else None)
         try:
-            answer = await (inflict(fault, request, handler) if fault else handler(request))
+            answer = await (
+                inflict(fault, request, answer_truly) if fault else answer_truly(request)
+            )
+            answer.headers.setdefault("Date", format_datetime(clock.wall_time(), usegmt=True))
+            entry.status = answer.status
         except web.HTTPException as refusal:
             entry.status = refusal.status
             raise
-        entry.status = answer.status
+        finally:
+            requests.close(entry)
         log.info("%s %s -> %s", request.method, request.raw_path, answer.status)
         return answer
 

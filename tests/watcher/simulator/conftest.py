@@ -6,13 +6,13 @@ import aiohttp
 import pytest
 
 from tests.support.simulated_aws import Simulator, TurnedClock
-from watcher.simulator.scenario import (
+from watcher.simulator.changes import (
     NoticeIssued,
     NoticeWithdrawn,
     RebalanceRecommended,
-    Scenario,
     SpotAction,
 )
+from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 
 

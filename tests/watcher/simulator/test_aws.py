@@ -1,16 +1,14 @@
 """Every route, header and status code against the contract of EC2's metadata service."""
 
+import asyncio
 import json
 
 import pytest
 
 from tests.support.simulated_aws import Simulator, TurnedClock
-from watcher.simulator.scenario import (
-    MAX_TOKEN_TTL_S,
-    NoticeIssued,
-    Scenario,
-    SpotAction,
-)
+from watcher.simulator.changes import NoticeIssued, SpotAction
+from watcher.simulator.options import HttpEndpoint, HttpTokens, MetadataOptions
+from watcher.simulator.scenario import MAX_TOKEN_TTL_S, Scenario
 
 TTL = "x-aws-ec2-metadata-token-ttl-seconds"
 ACTION = "meta-data/spot/instance-action"
@@ -154,6 +152,7 @@ async def test_instance_action_is_404_again_when_withdrawn(
         ("meta-data/events/maintenance/history", "[]"),
         ("meta-data/placement/availability-zone", "us-east-1a"),
         ("meta-data/placement/region", "us-east-1"),
+        ("meta-data/local-ipv4", "10.0.0.10"),
     ],
 )
 async def test_item_has_its_plain_body_when_nothing_happens(
@@ -164,6 +163,43 @@ async def test_item_has_its_plain_body_when_nothing_happens(
     assert (answer.status, answer.content_type, answer.body) == (200, "text/plain", body)
 
 
+async def test_target_lifecycle_state_is_404_until_the_first_transition(
+    simulator: Simulator,
+) -> None:
+    """Then it is the word alone, whatever word it is."""
+    path = "meta-data/autoscaling/target-lifecycle-state"
+    assert (await simulator.get(path)).status == 404
+    for state in ("InService", "Terminated", "Terminating:Retained"):
+        answer = await simulator.control("POST", "asg", {"target_state": state})
+        assert answer["target_state"] == state
+        found = await simulator.get(path)
+        assert (found.status, found.content_type, found.body) == (200, "text/plain", state)
+
+
+async def test_scheduled_events_move_to_the_history_when_they_end(simulator: Simulator) -> None:
+    """A list in either place, active and then over."""
+    lists = ("meta-data/events/maintenance/scheduled", "meta-data/events/maintenance/history")
+    event = {"event_id": "instance-event-1", "not_before_s": 60, "not_after_s": 3660}
+    answer = await simulator.control("POST", "maintenance", event)
+    scheduled, history = [json.loads((await simulator.get(path)).body) for path in lists]
+    assert scheduled == answer["maintenance"]
+    assert scheduled == [
+        {
+            "NotBefore": "30 Nov 2026 11:01:00 GMT",
+            "Code": "system-reboot",
+            "Description": "scheduled reboot",
+            "EventId": "instance-event-1",
+            "NotAfter": "30 Nov 2026 12:01:00 GMT",
+            "State": "active",
+        }
+    ]
+    assert history == []
+    end = {"event_id": "instance-event-1", "state": "canceled"}
+    await simulator.control("POST", "maintenance_end", end)
+    scheduled, history = [json.loads((await simulator.get(path)).body) for path in lists]
+    assert (scheduled, history[0]["Description"]) == ([], "[Canceled] scheduled reboot")
+
+
 async def test_identity_document_names_the_instance(simulator: Simulator) -> None:
     """JSON as plain text, with the same id as the item."""
     answer = await simulator.get("dynamic/instance-identity/document")
@@ -171,6 +207,7 @@ async def test_identity_document_names_the_instance(simulator: Simulator) -> Non
     assert answer.content_type == "text/plain"
     assert document["instanceId"] == (await simulator.get("meta-data/instance-id")).body
     assert {"accountId", "region", "availabilityZone", "instanceType"} <= document.keys()
+    assert {"privateIp", "imageId"} <= document.keys()
 
 
 async def test_directory_lists_its_children_one_a_line(
@@ -220,3 +257,84 @@ class TestOfAnotherInstance:
             "action": "stop",
             "time": "2026-11-30T11:00:30Z",
         }
+
+
+class TestWithoutTermination:
+    """What the older item says while there is no time to tell."""
+
+    @pytest.fixture
+    def scenario(self) -> Scenario:
+        return Scenario(no_termination_time="not scheduled", life_cycle="capacity-block")
+
+    async def test_termination_time_is_a_text_when_there_is_none(
+        self, simulator: Simulator
+    ) -> None:
+        """200 without a time, until one is set; the market is any word."""
+        assert (await simulator.get(TERMINATION)).body == "not scheduled"
+        await simulator.control("POST", "notice", {"action": "stop"})
+        assert (await simulator.get(TERMINATION)).body == "not scheduled"
+        await simulator.control("POST", "notice")
+        assert (await simulator.get(TERMINATION)).body == "2026-11-30T11:02:00Z"
+        assert (await simulator.get("meta-data/instance-life-cycle")).body == "capacity-block"
+
+
+class TestMetadataOptions:
+    """Who is let in."""
+
+    @pytest.fixture
+    def scenario(self) -> Scenario:
+        options = MetadataOptions(http_tokens=HttpTokens.OPTIONAL, hop_limit=2)
+        return Scenario(options=options, hops=2)
+
+    async def test_get_needs_no_token_when_tokens_are_optional(self, simulator: Simulator) -> None:
+        """Version 1 gets the same answers, without a TTL; a bad token is still refused."""
+        path = "/latest/meta-data/instance-id"
+        found = await simulator.ask("GET", path)
+        assert (found.status, found.body) == (200, "i-0123456789abcdef0")
+        assert TTL not in found.headers
+        bad = {"X-aws-ec2-metadata-token": "AQA"}
+        assert (await simulator.ask("GET", path, bad)).status == 401
+        assert (await simulator.ask("GET", f"/latest/{ACTION}")).status == 404
+        await simulator.control("POST", "metadata_options", {"http_tokens": "required"})
+        assert (await simulator.ask("GET", path)).status == 401
+
+    async def test_everything_is_forbidden_when_the_endpoint_is_disabled(
+        self, simulator: Simulator
+    ) -> None:
+        """403 for the token and for every item, a good token notwithstanding."""
+        disabled = {"http_endpoint": HttpEndpoint.DISABLED}
+        await simulator.control("POST", "metadata_options", disabled)
+        assert (await simulator.mint()).status == 403
+        assert (await simulator.get("meta-data/instance-id")).status == 403
+        assert (await simulator.get("nowhere")).status == 403
+        await simulator.control("POST", "metadata_options", {"http_endpoint": "enabled"})
+        assert (await simulator.get("meta-data/instance-id")).status == 200
+
+    async def test_token_never_arrives_when_the_client_is_too_many_hops_away(
+        self, simulator: Simulator
+    ) -> None:
+        """The PUT hangs for ever, while a GET is answered."""
+        await simulator.control("POST", "metadata_options", {"hop_limit": 1})
+        minting = asyncio.create_task(simulator.mint())
+        while [entry["status"] for entry in await simulator.requests()] != [200, None]:
+            assert not minting.done()
+        assert (await simulator.get("meta-data/instance-id")).status == 200
+        assert not minting.done()
+        minting.cancel()
+        await simulator.control("POST", "metadata_options", {"hop_limit": 2})
+        assert (await simulator.mint()).status == 200
+
+
+class TestSkew:
+    """The cloud's clock is not ours."""
+
+    @pytest.fixture
+    def scenario(self) -> Scenario:
+        return Scenario(cloud_ahead_s=-90)
+
+    async def test_times_are_the_clouds_when_its_clock_is_off(self, simulator: Simulator) -> None:
+        """Notice and Date header agree with each other, and with nobody else."""
+        answer = await simulator.control("POST", "notice")
+        assert answer["notice"] == {"action": "terminate", "time": "2026-11-30T11:00:30Z"}
+        date = (await simulator.get(ACTION)).headers["date"]
+        assert date == "Mon, 30 Nov 2026 10:58:30 GMT"

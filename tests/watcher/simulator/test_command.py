@@ -8,18 +8,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import aiohttp
 import pytest
 
 from watcher.simulator import command
-from watcher.simulator.scenario import (
+from watcher.simulator.changes import (
     NoticeIssued,
     NoticeWithdrawn,
     RebalanceRecommended,
-    Scenario,
     SpotAction,
 )
+from watcher.simulator.scenario import Scenario
+from watcher.simulator.vocabulary import WORDS
 
 
 def parsed(*flags: str) -> argparse.Namespace:
@@ -61,20 +64,52 @@ def test_window_is_the_clouds_when_not_given(flags: Sequence[str], window_s: flo
     assert issued.window_s == window_s
 
 
+def test_flags_of_the_instance_win_over_the_file(tmp_path: Path) -> None:
+    """A scenario can be played for another instance."""
+    file = tmp_path / "a.toml"
+    file.write_text('instance = {id = "i-0a", hops = 2}\nchanges = [{at_s = 1, change = "notice"}]')
+    from_file = command.scenario_of(parsed(f"--scenario={file}"))
+    assert (from_file.instance_id, from_file.hops, len(from_file.changes)) == ("i-0a", 2, 1)
+    flags = (f"--scenario={file}", "--instance-id=i-0b", "--token-ttl-cap=9")
+    assert command.scenario_of(parsed(*flags)) == replace(
+        from_file, instance_id="i-0b", token_ttl_cap_s=9
+    )
+
+
+def test_check_says_what_is_in_the_file_and_serves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line and exit status 0, or one line and 78."""
+    file = tmp_path / "a.toml"
+    file.write_text('changes = [{at_s = 7.5, change = "notice"}, {at_s = 1, change = "rebalance"}]')
+    assert command.run(parsed(f"--check={file}")) == 0
+    assert capsys.readouterr().out == f"{file} is in order: 2 changes in 7.5 s\n"
+    file.write_text('changes = [{at_s = 7.5, change = "notcie"}]')
+    assert command.run(parsed(f"--check={file}")) == 78
+    assert capsys.readouterr().err.endswith(
+        f"{file}: change 1 (notcie): unknown change 'notcie'; the nearest known one is notice; "
+        f"known: {', '.join(WORDS)}\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ("--notice-after=-1", "notice's moment"),
-        ("--notice-after=1 --window=-1", "notice's window"),
-        ("--notice-after=nan", "notice's moment"),
-        ("--rebalance-after=-1", "rebalance"),
+        ("--notice-after=-1", "--notice-after must be 0 to"),
+        ("--notice-after=1 --window=-1", "--window must be 0 to"),
+        ("--notice-after=nan", "--notice-after must be 0 to"),
+        ("--rebalance-after=-1", "--rebalance-after must be 0 to"),
+        ("--withdraw-after=inf", "--withdraw-after must be 0 to"),
         ("--withdraw-after=5", "none to withdraw"),
         ("--notice-after=10 --withdraw-after=5", "none to withdraw"),
         ("--window=30", "--notice-after"),
         ("--action=stop", "--notice-after"),
-        ("--token-ttl-cap=0", "tokens live"),
+        ("--token-ttl-cap=0", "life of tokens"),
         ("--instance-id=", "instance id"),
         ("--port=65536", "--port"),
+        ("--scenario=a.toml --notice-after=1", "--scenario says what happens"),
+        ("--scenario=/nowhere/a.toml", "/nowhere/a.toml: No such file"),
+        ("--check=/nowhere/a.toml", "/nowhere/a.toml: No such file"),
         ("--port=-1", "--port"),
     ],
 )
@@ -101,11 +136,15 @@ def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_process_serves_and_ends_with_0_when_told_to(number: signal.Signals) -> None:
-    """It prints its URL at once, plays its flags, and ends cleanly on either signal."""
+async def test_process_serves_and_ends_with_0_when_told_to(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """It prints its URL at once, plays its flags, logs requests, and ends cleanly on either."""
+    requests = tmp_path / "requests.jsonl"
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "watcher", "simulate", "aws"),
         *("--port=0", "--notice-after=0", "--window=60", "--quiet"),
+        f"--request-log={requests}",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         # Output is buffered as it is for users, or a missing flush would not show.
@@ -124,6 +163,8 @@ async def test_process_serves_and_ends_with_0_when_told_to(number: signal.Signal
             process.kill()
             await process.wait()
     assert (process.returncode, out, err) == (0, b"", b"")
+    logged = [json.loads(line) for line in requests.read_text().splitlines()]
+    assert [(entry["method"], entry["status"]) for entry in logged] == [("PUT", 200), ("GET", 200)]
 
 
 @pytest.mark.e2e

@@ -62,6 +62,8 @@ async def test_withdrawal_clears_the_notice_and_keeps_the_rebalance(simulator: S
     assert answer == {
         "notice": None,
         "rebalance_notice_time": rebalance["rebalance_notice_time"],
+        "maintenance": [],
+        "target_state": None,
     }
     assert (await simulator.get(ACTION)).status == 404
     assert (await simulator.get("meta-data/events/recommendations/rebalance")).status == 200
@@ -73,13 +75,18 @@ async def test_withdrawal_clears_the_notice_and_keeps_the_rebalance(simulator: S
         ("notice", b"{", "not JSON"),
         ("notice", b"\xff", "not JSON"),
         ("notice", b"[" * 4000, "not JSON"),
-        ("notice", b"[]", "JSON object"),
-        ("notice", b'{"window": 5}', "unknown field 'window'; known: action, window_s"),
+        ("notice", b"[]", "JSON object, not []"),
+        ("notice", b'{"window": 5}', "unknown field 'window'; the nearest known one is window_s"),
         ("notice", b'{"window_s": -5}', "window_s must be 0 to"),
         ("notice", b'{"window_s": NaN}', "window_s must be 0 to"),
         ("notice", b'{"action": "explode"}', "the action must be one of"),
-        ("rebalance", b'{"after": 5}', "unknown field 'after'; known: none"),
+        ("rebalance", b'{"after": 5}', "unknown field 'after'; the nearest known one is sliding"),
         ("withdraw", b"", "none to withdraw"),
+        ("maintenance_end", b'{"state": "canceled"}', "none to end; active: none"),
+        ("asg", b"", "target_state must be printable text, not None"),
+        ("metadata_options", b'{"hop_limit": 65}', "hop_limit must be a whole number from 1 to 64"),
+        ("script", b'{"path_prefix": "/latest/", "answers": []}', "answers must be 1 to"),
+        ("lift_faults", b'{"kind": "hang"}', "unknown field 'kind'; known: none"),
         ("fault", b'{"kind": "status", "code": 503}', "unknown field 'code'"),
         ("fault", b'{"kind": "explode"}', "kind must be one of"),
         ("fault", b'{"kind": "expire_tokens", "count": 3}', "takes no other field"),
@@ -106,8 +113,17 @@ async def test_control_names_what_there_is_when_it_is_asked_for_something_else(
     assert [entry["path"] for entry in await simulator.requests()] == ["/latest/api/token"]
 
 
+async def test_control_lifts_faults_by_either_name(simulator: Simulator) -> None:
+    """The deletion of old and the change's own name do the same."""
+    for method, path in (("DELETE", "fault"), ("POST", "lift_faults")):
+        await simulator.control("POST", "fault", {"kind": "status"})
+        assert (await simulator.get("meta-data/instance-id")).status == 503
+        await simulator.control(method, path)
+        assert (await simulator.get("meta-data/instance-id")).status == 200
+
+
 async def test_control_refuses_a_body_that_is_too_large(simulator: Simulator) -> None:
     """A control message is a handful of fields."""
-    body = {"action": "x" * 5000}
+    body = {"action": "x" * 70_000}
     with pytest.raises(AssertionError, match="Maximum request body size"):
         await simulator.control("POST", "notice", body)

@@ -120,6 +120,51 @@ async def test_redirect_fault_leads_to_another_name_and_a_404(simulator: Simulat
     assert (await simulator.ask("GET", target.path, followed)).status == 404
 
 
+async def test_answer_fault_sends_what_it_was_given(simulator: Simulator) -> None:
+    """Status, headers and body; text/plain and the token's seconds unless said otherwise."""
+    headers = {"retry-after": "7", "content-type": "application/json"}
+    written = {"kind": "answer", "status": 429, "headers": headers, "body": "{}", "count": 1}
+    await simulator.control("POST", "fault", written)
+    answer = await simulator.get(ITEM)
+    assert (answer.status, answer.content_type, answer.body) == (429, "application/json", "{}")
+    assert answer.headers["retry-after"] == "7"
+    await simulator.control("POST", "fault", {"kind": "answer", "body": "x", "count": 1})
+    plain = await simulator.get(ITEM)
+    assert (plain.status, plain.content_type, plain.body) == (200, "text/plain", "x")
+    assert "x-aws-ec2-metadata-token-ttl-seconds" in plain.headers
+
+
+async def test_answer_fault_still_asks_for_the_token(simulator: Simulator) -> None:
+    """What an item says is nobody's business who may not read it."""
+    await simulator.control("POST", "fault", {"kind": "answer", "body": "x"})
+    assert (await simulator.ask("GET", f"/latest/{ITEM}")).status == 401
+    assert (await simulator.get("nowhere")).body == "x"
+
+
+async def test_script_plays_its_answers_in_order_and_then_the_truth(simulator: Simulator) -> None:
+    """Only on its path; each answer as often as it says."""
+    answers = [{"kind": "status", "status": 503, "count": 2}, {"body": "a"}, {"body": "b"}]
+    script = {"path_prefix": f"/latest/{ITEM}", "answers": answers}
+    await simulator.control("POST", "script", script)
+    assert (await simulator.get("meta-data/placement/region")).body == "us-east-1"
+    seen = [await simulator.get(ITEM) for _ in range(5)]
+    assert [answer.status for answer in seen] == [503, 503, 200, 200, 200]
+    assert [answer.body for answer in seen[2:]] == ["a", "b", "i-0123456789abcdef0"]
+
+
+async def test_odd_body_is_the_true_one_but_for_its_oddity(simulator: Simulator) -> None:
+    """Status and headers stay; an absence stays an absence."""
+    action = "meta-data/spot/instance-action"
+    await simulator.control("POST", "fault", {"kind": "unknown_action"})
+    assert (await simulator.get(action)).status == 404
+    await simulator.control("POST", "notice")
+    odd = await simulator.get(action)
+    assert (odd.status, odd.content_type) == (200, "text/plain")
+    assert json.loads(odd.body)["action"] == "defenestrate"
+    await simulator.control("DELETE", "fault")
+    assert json.loads((await simulator.get(action)).body)["action"] == "terminate"
+
+
 async def test_slow_fault_gives_the_true_answer_late(simulator: Simulator) -> None:
     """Others are served meanwhile."""
     slow = {"kind": "slow", "delay_s": 1.5, "path_prefix": "/latest/meta-data/instance-id"}

@@ -1,5 +1,9 @@
 """The log tells what was asked, in order, over how many connections."""
 
+import asyncio
+import json
+from pathlib import Path
+
 import aiohttp
 import pytest
 
@@ -71,3 +75,43 @@ async def test_request_log_forgets_the_oldest_when_full(monkeypatch: pytest.Monk
         async with session.get(url + "/simulator/requests") as response:
             entries = (await response.json())["requests"]
     assert [entry["path"] for entry in entries] == ["/latest/2", "/latest/3"]
+
+
+def test_json_lines_hold_every_request_when_it_has_ended(tmp_path: Path) -> None:
+    """The log's own entries, appended in the order of their ends; one that hangs has no status."""
+
+    async def ask(ended: request_log.Ended) -> list[dict[str, object]]:
+        app = make_app(Scenario(), ScenarioClock(), ended)
+        async with serving(app, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
+            await session.post(url + "/simulator/fault", json={"kind": "hang", "count": 1})
+            hanging = asyncio.create_task(session.get(url + "/latest/hangs"))
+            while not await logged(session, url):
+                assert not hanging.done()
+            await session.get(url + "/latest/answered")
+            hanging.cancel()
+            return await logged(session, url)
+
+    path = tmp_path / "requests.jsonl"
+    path.write_text("from an earlier run\n")
+    with request_log.json_lines(path) as ended:
+        hangs, answered = asyncio.run(ask(ended))
+    earlier, *lines = path.read_text().splitlines()
+    assert earlier == "from an earlier run"
+    assert [json.loads(line) for line in lines] == [answered, hangs]
+    assert (hangs["status"], answered["status"]) == (None, 401)
+
+
+def test_json_lines_are_refused_when_the_file_cannot_be_written(tmp_path: Path) -> None:
+    """Before anything is served."""
+    with (
+        pytest.raises(OSError, match="nowhere"),
+        request_log.json_lines(tmp_path / "nowhere" / "x"),
+    ):
+        pytest.fail("nobody will ever see these requests")
+
+
+async def logged(session: aiohttp.ClientSession, url: str) -> list[dict[str, object]]:
+    """Return the request log."""
+    async with session.get(url + "/simulator/requests") as response:
+        document: dict[str, list[dict[str, object]]] = await response.json()
+    return document["requests"]

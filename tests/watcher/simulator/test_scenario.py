@@ -4,40 +4,39 @@ import math
 
 import pytest
 
-from watcher.simulator.scenario import (
+from watcher.simulator.changes import (
     Change,
+    EventEnd,
+    MaintenanceEnded,
+    MaintenanceScheduled,
     NoticeIssued,
     NoticeWithdrawn,
     RebalanceRecommended,
-    Scenario,
-    ScenarioError,
     SpotAction,
-    seconds,
-    spot_action,
 )
+from watcher.simulator.scenario import Scenario
+from watcher.simulator.values import ScenarioError
 
 
 def issued(at_s: float) -> NoticeIssued:
     return NoticeIssued(at_s=at_s, action=SpotAction.STOP, window_s=120)
 
 
-@pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, 1e300, True, None, "5", [5]])
-def test_seconds_are_refused_when_no_length_of_time(value: object) -> None:
-    """Only numbers from 0 to a year are seconds, and the message says what was meant by them."""
-    with pytest.raises(ScenarioError, match="the window must be"):
-        seconds("the window", value)
+def scheduled(at_s: float) -> MaintenanceScheduled:
+    return MaintenanceScheduled(
+        at_s=at_s, event_id="e-1", code="instance-stop", description="x", not_before_s=0
+    )
 
 
-def test_change_is_refused_when_its_time_is_negative() -> None:
-    """Each kind of change checks its own times."""
-    with pytest.raises(ScenarioError, match="notice's moment"):
-        issued(-1)
-    with pytest.raises(ScenarioError, match="notice's window"):
-        NoticeIssued(at_s=0, action=SpotAction.STOP, window_s=-1)
-    with pytest.raises(ScenarioError, match="withdrawal's moment"):
-        NoticeWithdrawn(at_s=-1)
-    with pytest.raises(ScenarioError, match="rebalance"):
-        RebalanceRecommended(at_s=-1)
+def ended(at_s: float) -> MaintenanceEnded:
+    return MaintenanceEnded(at_s=at_s, event_id="e-1", state=EventEnd.COMPLETED)
+
+
+@pytest.mark.parametrize("at_s", [-1, math.nan, math.inf])
+def test_scenario_is_refused_when_a_moment_is_no_time(at_s: float) -> None:
+    """Whatever the change, it happens between the start and a year later."""
+    with pytest.raises(ScenarioError, match="moment of a change"):
+        Scenario(changes=(RebalanceRecommended(at_s=at_s),))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +55,16 @@ def test_scenario_is_refused_when_a_withdrawal_finds_no_notice(changes: tuple[Ch
         Scenario(changes=changes)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [(ended(5),), (scheduled(10), ended(5)), (scheduled(1), ended(2), ended(3))],
+)
+def test_scenario_is_refused_when_an_end_finds_no_event(changes: tuple[Change, ...]) -> None:
+    """A scheduled event ends once, after it was announced."""
+    with pytest.raises(ScenarioError, match=r"no maintenance e-1 before . s, so none to end"):
+        Scenario(changes=changes)
+
+
 def test_scenario_puts_changes_in_order_when_given_in_another() -> None:
     """A second notice after a withdrawal is fine, and the timeline is sorted."""
     withdrawn, first, second = NoticeWithdrawn(at_s=20), issued(10), issued(30)
@@ -66,7 +75,7 @@ def test_scenario_puts_changes_in_order_when_given_in_another() -> None:
 @pytest.mark.parametrize("cap_s", [0, -1, 21_601])
 def test_scenario_is_refused_when_the_token_cap_is_out_of_range(cap_s: int) -> None:
     """EC2 grants tokens 1 to 21600 s."""
-    with pytest.raises(ScenarioError, match="tokens live"):
+    with pytest.raises(ScenarioError, match="life of tokens"):
         Scenario(token_ttl_cap_s=cap_s)
 
 
@@ -75,16 +84,3 @@ def test_scenario_is_refused_when_the_instance_id_is_no_text(instance_id: str) -
     """An id that would break a line-based answer is a mistake."""
     with pytest.raises(ScenarioError, match="instance id"):
         Scenario(instance_id=instance_id)
-
-
-@pytest.mark.parametrize("name", ["terminated", "", "TERMINATE", None, 3])
-def test_spot_action_is_refused_when_ec2_has_no_such_action(name: object) -> None:
-    """The message lists the actions that exist."""
-    with pytest.raises(ScenarioError, match="terminate, stop, hibernate"):
-        spot_action(name)
-
-
-def test_window_is_nothing_when_the_action_is_hibernate() -> None:
-    """Hibernation starts with the notice; the others leave two minutes."""
-    windows = {action.value: action.window_s for action in SpotAction}
-    assert windows == {"terminate": 120, "stop": 120, "hibernate": 0}

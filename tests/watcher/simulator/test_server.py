@@ -1,6 +1,7 @@
 """The simulator as a whole: when its scenario starts, and how it ends."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -66,8 +67,13 @@ async def test_serving_is_refused_when_the_port_is_taken() -> None:
 
 async def test_serving_brackets_the_host_when_it_is_ipv6() -> None:
     """The URL can be used as it is."""
-    try:
-        async with serving(make_app(Scenario(), ScenarioClock()), "::1", 0) as url:
-            assert url.startswith("http://[::1]:")
-    except OSError:
-        pytest.skip("this machine has no IPv6 loopback")
+    async with AsyncExitStack() as stack:
+        app = make_app(Scenario(), ScenarioClock())
+        try:
+            url = await stack.enter_async_context(serving(app, "::1", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6 loopback")
+        assert url.startswith("http://[::1]:")
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        async with session.get(url + "/latest/meta-data/") as response:
+            assert response.status == 401
