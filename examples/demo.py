@@ -14,12 +14,14 @@ program wants is on stdout and what people want on stderr.
 """
 
 import argparse
+import fcntl
 import json
 import shutil
 import signal
 import sys
 import traceback
 from pathlib import Path
+from typing import BinaryIO
 
 from rehearsal.account import Account
 from rehearsal.display import Display
@@ -35,7 +37,7 @@ LEAST_STEPS = 4 * SAVE_EVERY
 """The notice comes after a third: a checkpoint is there, and enough is left to be resumed."""
 
 MARK = ".reprieve-demo"
-"""A directory with this file in it is ours, and may be emptied."""
+"""A directory with this file in it is a demo's and may be emptied, unless the file is locked."""
 
 TAIL_LINES = 15
 
@@ -48,10 +50,11 @@ def main() -> None:
     console = Console(stderr=options.json, highlight=False, markup=False, soft_wrap=True)
     account = Account(window_s=WINDOW_S, steps=options.steps)
     try:
-        make_empty(options.out)
+        lock = claim(options.out)
     except Failed as error:
         sys.exit(f"LOST {error}")
-    play(options.out, account, console)
+    with lock:
+        play(options.out, account, console)
     console.print()
     for line in account.lines():
         console.print(line)
@@ -82,20 +85,38 @@ def play(out: Path, account: Account, console: Console) -> None:
         account.failure = f"the demo itself has a bug: {error!r}"
 
 
-def make_empty(out: Path) -> None:
-    """Make the output directory, or empty it if an earlier demo has made it.
+def claim(out: Path) -> BinaryIO:
+    """Make the output directory, or empty that of an earlier demo.
+
+    Returns:
+        The lock that keeps other demos out until it is closed.
 
     Raises:
-        Failed: It holds something else, or can't be written.
+        Failed: It holds something else, another demo runs in it, or it can't be written.
     """
-    if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
-        raise Failed(f"{out} holds files that are not the demo's; choose another with --out")
     try:
-        shutil.rmtree(out, ignore_errors=not out.exists())
-        out.mkdir(parents=True)
-        (out / MARK).touch()
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()) and not (out / MARK).exists():
+            raise Failed(f"{out} holds files that are not the demo's; choose another with --out")
+        lock = (out / MARK).open("ab")
+        take(lock, out)
+        for entry in out.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != MARK:
+                entry.unlink()
     except OSError as error:
         raise Failed(f"{out} can't be used: {error.strerror}") from error
+    return lock
+
+
+def take(lock: BinaryIO, out: Path) -> None:
+    """Lock a file, or close it if another demo holds it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise Failed(f"another demo runs in {out}; wait for it, or choose another --out") from error
 
 
 def show_tail(log: Path | None, console: Console) -> None:
@@ -112,7 +133,7 @@ def parse_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--steps", type=int, default=120, metavar="N", help="length of a run (%(default)s)")
+    add("--steps", type=int, default=90, metavar="N", help="length of a run (%(default)s)")
     add("--out", type=Path, default=Path("demo-out"), metavar="DIR", help="(%(default)s)")
     add("--json", action="store_true", help="print the timeline as JSON on stdout")
     options = parser.parse_args()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from demo import MARK, make_empty
+from demo import MARK, claim
 from rehearsal.stage import Failed
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
@@ -65,18 +65,36 @@ def test_demo_is_lost_and_leaves_nothing_behind_when_it_is_interrupted(tmp_path:
 def test_output_directory_is_emptied_when_an_earlier_demo_has_made_it(tmp_path: Path) -> None:
     """Nothing of an earlier run is mistaken for this one's."""
     out = tmp_path / "new" / "out"
-    make_empty(out)
-    (out / "interrupted").mkdir()
-    make_empty(out)
-    assert [entry.name for entry in out.iterdir()] == [MARK]
+    with claim(out):
+        (out / "interrupted").mkdir()
+        (out / "interrupted" / "launch-1.log").touch()
+    with claim(out):
+        assert [entry.name for entry in out.iterdir()] == [MARK]
 
 
 def test_output_directory_is_left_alone_when_it_is_not_the_demos(tmp_path: Path) -> None:
     """Somebody's home is not emptied because of a typing error."""
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(Failed, match="holds files that are not the demo's"):
-        make_empty(tmp_path)
-    assert (tmp_path / "thesis.tex").exists()
+    with pytest.raises(Failed, match="holds files that are not the demo's"), claim(tmp_path):
+        pass
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_output_directory_is_left_alone_when_another_demo_runs_in_it(tmp_path: Path) -> None:
+    """Two demos would take each other's logs away, and both be lost."""
+    out = tmp_path / "out"
+    with claim(out):
+        (out / "interrupted").mkdir()
+        with pytest.raises(Failed, match="another demo runs in"), claim(out):
+            pass
+        assert (out / "interrupted").exists()
+
+
+def test_output_directory_is_refused_when_it_cannot_be_one(tmp_path: Path) -> None:
+    """A file in its place is said to be no directory."""
+    (tmp_path / "out").touch()
+    with pytest.raises(Failed, match="can't be used: File exists"), claim(tmp_path / "out"):
+        pass
 
 
 def ranks_under(out: Path) -> list[str]:
