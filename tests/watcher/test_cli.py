@@ -79,7 +79,7 @@ def test_check_config_round_trips_when_its_output_is_the_file(
         (("walk",), "walk"),
         ((), "COMMAND"),
         (("simulate",), "CLOUD"),
-        (("simulate", "aws", "--notice-after", "-1"), "moment"),
+        (("simulate", "aws", "--notice-after", "-1"), "--notice-after must be 0"),
     ],
 )
 def test_status_is_78_with_the_reason_when_something_is_to_be_mended(
