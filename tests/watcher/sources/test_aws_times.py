@@ -77,7 +77,7 @@ def test_rfc3339_is_all_that_is_taken_when_asked_for() -> None:
     assert rfc3339_instant("5 Dec 2026 09:00:43 GMT") is None
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(MONTHS, start=1))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(MONTHS, start=1)))
 def test_months_are_english_when_spelt(number: int, name: str) -> None:
     """All twelve, from a table of our own."""
     read = any_instant(f"1 {name} 2026 00:00:00 GMT")
