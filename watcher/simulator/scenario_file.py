@@ -20,7 +20,7 @@ from watcher.simulator.values import (
 )
 from watcher.simulator.vocabulary import OPTION_FIELDS, change_of, options_modified
 
-FILE_KEYS = ("description", "instance", "changes")
+FILE_KEYS = ("instance", "changes")
 INSTANCE_KEYS = (
     *("id", "life_cycle", "token_ttl_cap_s"),
     *OPTION_FIELDS,
@@ -37,8 +37,6 @@ def load_scenario(path: Path) -> Scenario:
     try:
         document = _document(path)
         refuse_unknown("key", document, FILE_KEYS)
-        if "description" in document:
-            text("description", document["description"])
         written = entries("changes", document.get("changes", []))
         changes = tuple(_change(number, entry) for number, entry in enumerate(written, 1))
         return _scenario(table("instance", document.get("instance", {})), changes)
