@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM, Signals
 
+from watcher.aws_environment import IPV4_ENDPOINT
+from watcher.httpclient import CALL_LIMIT_S
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -24,9 +27,14 @@ class Address:
 class AwsConfig:
     """How the AWS sources reach AWS."""
 
-    metadata_endpoint: str = "http://169.254.169.254"
-    """Base URL of the instance metadata service. Where it is not set, the SDKs' variable
-    AWS_EC2_METADATA_SERVICE_ENDPOINT counts. Source: EC2 user guide (read 2026-11-30)."""
+    metadata: str = "on"
+    """``off`` where the instance metadata service (IMDS) is not to be asked."""
+    metadata_endpoint: str = IPV4_ENDPOINT
+    """Base URL of IMDS. Where one of these is not set, the SDKs' own variables count."""
+    metadata_limit_s: float = CALL_LIMIT_S
+    """Longest that IMDS may take to answer, in seconds; a little less than a poll is the most."""
+    metadata_v1: str = "on"
+    """``off`` where IMDSv1 is not to be used, though the token endpoint says there is no v2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,10 @@ that a server that hangs does not cost the next poll."""
 BODY_LIMIT_BYTES = 64 * 1024
 """Largest body that is read; the largest real one is a list of scheduled events, a few KiB."""
 
+_CONNECT_SHARE = 0.8
+"""Part of the limit in which a connection has to be there, so that a firewall that drops packets
+can be told from a server that hangs."""
+
 _IDLE_LIMIT_S = 75.0
 """How long an idle connection is kept, in seconds. aiohttp's own 15 s would do for one poll a
 second, but under throttling polls are further apart and jittered."""
@@ -36,16 +40,24 @@ class Answer:
 
 
 class HttpClient:
-    """Calls to one base URL over one connection; use it as an async context manager."""
+    """Calls to one base URL over one connection; use it as an async context manager.
 
-    def __init__(self, base_url: str) -> None:
+    Args:
+        base_url: Where every path is; a slash at its end makes no difference.
+        limit_s: Longest that a call may take, in seconds.
+    """
+
+    def __init__(self, base_url: str, limit_s: float = CALL_LIMIT_S) -> None:
         self._base_url = base_url.rstrip("/")
+        self._limit_s = limit_s
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=1, keepalive_timeout=_IDLE_LIMIT_S),
-            timeout=aiohttp.ClientTimeout(total=CALL_LIMIT_S),
+            timeout=aiohttp.ClientTimeout(
+                total=self._limit_s, sock_connect=_CONNECT_SHARE * self._limit_s
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"Accept-Encoding": "identity", "User-Agent": "reprieve-watcher"},
             auto_decompress=False,
@@ -68,8 +80,9 @@ class HttpClient:
         The body is always read to its end: a connection with an unread body can't be used again.
 
         Raises:
-            SourceUnavailable: No complete answer within the limit: refused, reset, cut short,
-                not HTTP, or too slow.
+            SourceUnavailable: No complete answer within the limit: ``unreachable`` if there was
+                no connection, ``timeout`` if there was one and nothing came over it, else
+                ``connection``: reset, cut short, or not HTTP.
             SourceMalformed: The body is larger than BODY_LIMIT_BYTES.
         """
         if self._session is None:
@@ -80,9 +93,12 @@ class HttpClient:
                 method, self._base_url + path, headers=headers, allow_redirects=False
             ) as response:
                 return Answer(response.status, response.headers, await _body(response, what))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            reason = f"{type(error).__name__}: {error}"[:256]
+            raise SourceUnavailable(f"{what}: {reason}", outcome="unreachable") from error
         except TimeoutError as error:
             raise SourceUnavailable(
-                f"{what}: no answer within {CALL_LIMIT_S} s", outcome="timeout"
+                f"{what}: no answer within {self._limit_s:g} s", outcome="timeout"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"[:256]

@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
+from watcher.aws_environment import ambient_settings
 from watcher.config import Address, AwsConfig, Config, FacesConfig, SignalConfig
 from watcher.errors import ConfigError
+from watcher.httpclient import CALL_LIMIT_S
 
-AWS_VARIABLE = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
-"""Where the AWS SDKs look for the metadata service; ambient, so below every setting of ours."""
-
+SWITCH = ("on", "off")
 CLOUDS = ("aws",)
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -52,6 +52,13 @@ def _seconds(value: object) -> float:
         seconds = -1.0
     if isinstance(value, bool) or not 0 < seconds < 86_400:
         raise ValueError("seconds, more than 0 and less than a day")
+    return seconds
+
+
+def _call_limit(value: object) -> float:
+    seconds = _seconds(value)
+    if seconds > CALL_LIMIT_S:
+        raise ValueError(f"seconds, at most {CALL_LIMIT_S}, so that one poll never costs the next")
     return seconds
 
 
@@ -93,7 +100,10 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "node": _text,
         "log_format": _one_of(*LOG_FORMATS),
         "log_level": _one_of(*LOG_LEVELS),
+        "aws.metadata": _one_of(*SWITCH),
         "aws.metadata_endpoint": _url,
+        "aws.metadata_limit_s": _call_limit,
+        "aws.metadata_v1": _one_of(*SWITCH),
         "faces.listen": _address,
         "faces.blind_limit_s": _seconds,
         "signal.pid_file": _path,
@@ -126,10 +136,7 @@ def load(
     Raises:
         ConfigError: A key is unknown or a value can't be used; names where it was set.
     """
-    found: dict[str, tuple[object, str]] = {}
-    if environment.get(AWS_VARIABLE):
-        origin = f"environment {AWS_VARIABLE}"
-        found["aws.metadata_endpoint"] = (environment[AWS_VARIABLE], origin)
+    found = ambient_settings(environment)
     if file is not None:
         found |= {key: (value, str(file)) for key, value in _from_file(file)}
     for key in SETTINGS:

@@ -1,6 +1,7 @@
 """The HTTP client against real sockets: what it sends, keeps, and refuses to believe."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -133,7 +134,20 @@ async def test_client_has_no_answer_when_nobody_listens(unused_tcp_port: int) ->
     async with HttpClient(f"http://127.0.0.1:{unused_tcp_port}") as client:
         with pytest.raises(SourceUnavailable) as caught:
             await client.call("GET", TOKEN, {})
-    assert caught.value.outcome == "connection"
+    assert caught.value.outcome == "unreachable"
+
+
+async def test_client_is_unreachable_when_packets_are_dropped() -> None:
+    """A full backlog drops the SYN, as a firewall does: there never was a connection."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        address = full.getsockname()[:2]
+        with socket.create_connection(address), socket.socket() as waiting:
+            waiting.settimeout(0)
+            waiting.connect_ex(address)
+            async with HttpClient("http://{}:{}".format(*address), 0.2) as client:
+                with pytest.raises(SourceUnavailable) as caught:
+                    await client.call("GET", TOKEN, {})
+    assert caught.value.outcome == "unreachable"
 
 
 async def test_client_is_of_no_use_when_outside_its_block() -> None:
