@@ -5,7 +5,7 @@ resume. What JSON can't hold is refused here, by name, while the job that made i
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 
@@ -20,10 +20,13 @@ def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:  
     """Return ``value`` as JSON, its tensors taken out into ``tensors`` under their paths.
 
     Raises:
-        StateError: A leaf is neither a tensor nor anything JSON can hold; names its path.
+        StateError: A leaf is neither a tensor nor anything JSON can hold, or two tensors have one
+            path (of the keys 1 and "1", or "a.b" and "a" with "b" in it); names the path.
     """
     match value:
         case torch.Tensor():
+            if path in tensors:
+                raise StateError(f"{path} is the path of two tensors: rename a key")
             tensors[path] = value
             return {_TENSOR: path}
         case None | bool() | str():
@@ -66,6 +69,19 @@ def join(value: Json, tensors: Mapping[str, torch.Tensor]) -> object:  # noqa: P
         case {"$items": list(pairs)}:
             return {key: join(item, tensors) for key, item in pairs}  # type: ignore[misc, str-unpack]  # written by split as pairs
     return {key: join(item, tensors) for key, item in value.items()}
+
+
+def tensor_paths(value: Json) -> Iterator[str]:
+    """Yield the paths of all tensors that ``split`` has taken out."""
+    match value:
+        case {"$tensor": str(path)}:
+            yield path
+        case dict():
+            for item in value.values():
+                yield from tensor_paths(item)
+        case list():
+            for item in value:
+                yield from tensor_paths(item)
 
 
 def _split_mapping(
