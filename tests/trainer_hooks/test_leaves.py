@@ -60,8 +60,8 @@ def assert_same(one: object, other: object) -> None:
             assert_same(one[key], other[key])
     elif isinstance(one, list | tuple):
         assert type(one) is type(other)
-        assert len(one) == len(other)  # type: ignore[arg-type]  # of one's type
-        for item, its_other in zip(one, other, strict=True):  # type: ignore[call-overload]  # likewise
+        assert len(one) == len(other)
+        for item, its_other in zip(one, other, strict=True):
             assert_same(item, its_other)
     else:
         assert (type(one), one) == (type(other), other)
