@@ -33,7 +33,7 @@ def restore_rng(captured: dict[str, Json]) -> None:
     """
     try:
         _restore(captured)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError) as error:
         raise StateError(f"the captured RNG state cannot be restored: {error}") from error
 
 
