@@ -49,11 +49,19 @@ class StepAgreement:
     Args:
         world: The ranks; each opens two connections of its own to the Store.
         pending: Returns the notice in force on this rank's node, from any thread.
+        on_stop: Called from the agreement's thread as soon as a stop is decided, while the
+            training thread may be anywhere.
     """
 
-    def __init__(self, world: World, pending: Callable[[], StopNotice | None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        pending: Callable[[], StopNotice | None],
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
         self._world = world
         self._pending = pending
+        self._on_stop = on_stop
         self._gate = threading.Lock()
         self._position = JOINED
         self._decided: deque[Decision | AgreementError] = deque()
@@ -173,6 +181,8 @@ class StepAgreement:
             decision, was_in_time = self._await_decision(patience)
             self._take(decision)
         log.info("round=%d %s", self._round, decision)
+        if decision.outcome is Outcome.STOP:
+            self._on_stop()
         if decision.outcome is not Outcome.ABORT:
             self._note_handled(published, decision)
         # The number goes up before the next look for news: whoever brings news in between

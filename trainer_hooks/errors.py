@@ -9,6 +9,7 @@
     ├── AgreementError         the Store is lost: a crash, never a stop
     ├── StateError             something cannot be captured, or a checkpoint lacks it
     └── CheckpointError        a save or a resume failed; training may go on
+        ├── FencedError        a newer attempt of the job has started: this one must end
         └── UncommittedError   (also a FileNotFoundError) the directory is no committed checkpoint
 """
 
@@ -39,6 +40,10 @@ class StateError(TrainerHooksError):
 
 class CheckpointError(TrainerHooksError):
     """Raised when a checkpoint could not be written, committed or loaded."""
+
+
+class FencedError(CheckpointError):
+    """Raised when a newer attempt has started: what this one trains can never be committed."""
 
 
 class UncommittedError(CheckpointError, FileNotFoundError):

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -15,11 +14,13 @@ from trainer_hooks.batches import counted_batches
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.guard import Guard
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
-from trainer_hooks.leave import Departure, exit_process
-from trainer_hooks.orphan import stop_with_parent
+from trainer_hooks.leave import Departure, exit_at_once, exit_process
+from trainer_hooks.orphan import stop_with_launcher
 from trainer_hooks.outcome import RunOutcome
-from trainer_hooks.results import RankResult, RankState, is_launched, report_result
+from trainer_hooks.report import Report
+from trainer_hooks.results import RankState
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.stop import StopListener
@@ -79,9 +80,11 @@ class TrainerHooks:
         self._exit_on_preempt = exit_on_preempt
         self._saves: Saves | None = None
         self._stop: Decision | None = None
+        self._has_begun = False
         self._is_finished = False
-        self._instants: dict[str, float] = {}
+        self._report = Report()
         self._batches: list[Generator[object, None, None]] = []
+        self._guard = Guard(self._leave_now if exit_on_preempt else None)
 
     def __enter__(self) -> Self:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
@@ -93,10 +96,9 @@ class TrainerHooks:
         self._world = World.connect()
         self._departure = Departure(self._world)
         self._listener = StopListener(self._on_news)
-        self._agreement = StepAgreement(self._world, self._listener.pending)
+        self._agreement = StepAgreement(self._world, self._listener.pending, self._on_stop)
         self._listener.start()
-        if is_launched():
-            stop_with_parent()
+        stop_with_launcher()
         try:
             self._agreement.start()
             if not self._is_stopped_at(RESTORING.step):
@@ -116,21 +118,19 @@ class TrainerHooks:
         trace: TracebackType | None,
     ) -> None:
         """Commit the save in flight, and leave together with the other ranks."""
-        for batches in self._batches:
-            batches.close()  # drops the DataLoader's iterator, whose workers end with it
         if error is not None:
             give_up_s = boottime_s() + COMMIT_ON_ERROR_S
             self._is_flushed(lambda: self._leave_by() or give_up_s)
-            self._listener.close()
+            self._close()
             return
         is_flushed = self._is_flushed(self._leave_by)
-        self._report(self._last_word())
-        left_s = seconds_left(self._agreement.deadline_s)
+        self._tell(self._last_word())
+        left_s = seconds_left(self._guard.deadline_s)
         self._departure.barrier(EXIT_BARRIER_S if left_s is None else min(EXIT_BARRIER_S, left_s))
         self._agreement.close()
-        self._listener.close()
         if is_flushed and self._saves is not None:
             self._saves.close()
+        self._close()
         if self.outcome.is_preempted and self._exit_on_preempt:
             exit_process(EXIT_PREEMPTED, is_save_abandoned=not is_flushed)
 
@@ -144,7 +144,7 @@ class TrainerHooks:
             AgreementError: The Store is lost.
             CheckpointError: The final checkpoint could not be committed, and nobody is in a hurry.
         """
-        is_first = True
+        self._is_finished = False
         while True:
             is_stopped = self._is_stopped_at(self.step)
             if self._saves is None:
@@ -155,10 +155,10 @@ class TrainerHooks:
             if is_stopped:
                 return
             self._saves.save_if_due(self.step)
-            if is_first:
+            if not self._has_begun:
+                self._has_begun = True
                 self._saves.restore_rng()
-                self._report(RankState.RUNNING)
-                is_first = False
+                self._tell(RankState.RUNNING)
             yield self.step
             self.step += 1
 
@@ -200,7 +200,7 @@ class TrainerHooks:
         saves.save(self.step)
         in_time = saves.wait(self._leave_by)
         is_committed = in_time and saves.committed_step == self.step
-        self._is_finished = self._departure.agree_is_committed(is_committed=is_committed)
+        self._is_finished = self._departure.agree_is_committed(self.step, is_committed=is_committed)
         stop = self._agreement.stop
         if stop is not None:
             self._note_stop(stop)
@@ -214,14 +214,14 @@ class TrainerHooks:
         return self._saves is None or self._saves.wait(limit_s)
 
     def _leave_by(self) -> float | None:
-        deadline_s = self._agreement.deadline_s
+        deadline_s = self._guard.deadline_s
         return None if deadline_s is None else deadline_s - LEAVE_BEFORE_DEADLINE_S
 
     def _note_stop(self, decision: Decision) -> None:
         if self._stop is None:
             self._stop = decision
-            self._instants["agreed"] = self._agreement.decided_at or time.time()
-            self._instants["stopped"] = time.time()
+            self._report.note("agreed", self._agreement.decided_at)
+            self._report.note("stopped")
             log.warning("STOP step=%d notice_id=%s", self.step, ",".join(decision.causes))
 
     def _last_word(self) -> RankState:
@@ -229,20 +229,33 @@ class TrainerHooks:
             return RankState.FINISHED
         return RankState.SAVED if self._stop is not None else RankState.RUNNING
 
-    def _report(self, state: RankState) -> None:
-        """Tell the launcher, if there is one."""
-        self._instants["began" if state is RankState.RUNNING else "saved"] = time.time()
-        report_result(
-            RankResult(
-                state=state,
-                pid=os.getpid(),
-                rank=self._world.rank,
-                step=self.step,
-                committed_step=self.outcome.committed_step,
-                instants=self._instants,
-            )
-        )
+    def _tell(self, state: RankState) -> None:
+        """Leave word for the launcher."""
+        self._report.note("began" if state is RankState.RUNNING else "saved")
+        if self._saves is not None and self._saves.committed_at is not None:
+            self._report.note("committed", self._saves.committed_at)
+        self._report.tell(state, self._world.rank, self.outcome)
 
     def _on_news(self) -> None:
-        self._instants.setdefault("noticed", time.time())
+        """Pass on what the listener has heard. Runs in its thread."""
+        self._report.note("noticed")
+        if self._agreement.stop is not None:
+            self._on_stop()
         self._agreement.notify()
+
+    def _on_stop(self) -> None:
+        """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
+        own = self._listener.pending()
+        self._guard.arm(self._agreement.deadline_s)
+        self._guard.arm(own.deadline_s if own is not None and own.is_stop else None)
+
+    def _leave_now(self) -> None:
+        """End the process from the guard's thread, with whatever is done by now."""
+        self._tell(RankState.SAVED)
+        exit_at_once(EXIT_PREEMPTED)
+
+    def _close(self) -> None:
+        for batches in self._batches:
+            batches.close()  # drops the DataLoader's iterator, whose workers end with it
+        self._listener.close()
+        self._guard.close()

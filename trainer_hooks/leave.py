@@ -29,14 +29,14 @@ class Departure:
         self._world = world
         self._store = world.connection()
 
-    def agree_is_committed(self, *, is_committed: bool) -> bool:
-        """Return the same answer on all ranks, whatever each has seen; the first one counts.
+    def agree_is_committed(self, step: int, *, is_committed: bool) -> bool:
+        """Return the same answer for ``step`` on all ranks; the first one to say counts.
 
         A rank may learn of the final commit just as another one's time is up; without this, one
         would exit 0 and the other 75.
         """
         mine = "yes" if is_committed else "no"
-        return self._store.compare_set("final_commit", "", mine) == b"yes"
+        return self._store.compare_set(f"final_commit/{step}", "", mine) == b"yes"
 
     def barrier(self, timeout_s: float) -> None:
         """Wait until all ranks are here, for at most ``timeout_s``; then leave all the same."""
@@ -67,8 +67,13 @@ def exit_process(code: int, *, is_save_abandoned: bool) -> NoReturn:
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if is_save_abandoned:
-        logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        exit_at_once(code)
     raise SystemExit(code)
+
+
+def exit_at_once(code: int) -> NoReturn:
+    """End this process without asking anybody. Any thread may call it."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -9,16 +9,20 @@ import logging
 import os
 import signal
 
+from trainer_hooks.results import LAUNCHER_PID_VARIABLE
+
 log = logging.getLogger(__name__)
 
 _PR_SET_PDEATHSIG = 1
 """linux/prctl.h."""
 
 
-def stop_with_parent() -> None:
-    """Get SIGTERM when the process that started this one dies. Lasts until exec."""
-    parent = os.getppid()
+def stop_with_launcher() -> None:
+    """Get SIGTERM when the launcher that started this rank dies; without one do nothing."""
+    launcher = os.environ.get(LAUNCHER_PID_VARIABLE)
+    if launcher is None:
+        return
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
         log.warning("the launcher's death will go unnoticed: %s", os.strerror(ctypes.get_errno()))
-    elif os.getppid() != parent:  # it died just before
+    elif str(os.getppid()) != launcher:  # it died before
         os.kill(os.getpid(), signal.SIGTERM)

@@ -5,6 +5,7 @@ everything; so the file decides, not the exit status. Written whole, by rename.
 """
 
 import json
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,10 @@ from pathlib import Path
 from trainer_hooks.errors import UntrustedFileError
 from trainer_hooks.untrusted import read_json_object
 
+log = logging.getLogger(__name__)
+
 RESULT_DIR_VARIABLE = "REPRIEVE_RESULT_DIR"
+LAUNCHER_PID_VARIABLE = "REPRIEVE_LAUNCHER_PID"
 _MAX_BYTES = 64 * 1024
 
 
@@ -44,16 +48,17 @@ class RankResult:
     """What happened when, as seconds of Unix time: noticed, agreed, stopped, committed ..."""
 
 
-def is_launched() -> bool:
-    """Tell whether a launcher of ours is this process's parent and waits for its result."""
-    return bool(os.environ.get(RESULT_DIR_VARIABLE))
-
-
 def report_result(result: RankResult) -> None:
-    """Tell this rank's launcher, if there is one. Each rank calls it for itself."""
+    """Tell this rank's launcher, if there is one. Each rank calls it for itself.
+
+    A launcher that cannot be told costs the exit code, never the training.
+    """
     directory = os.environ.get(RESULT_DIR_VARIABLE)
     if directory:
-        write_result(Path(directory), int(os.environ.get("LOCAL_RANK", "0")), result)
+        try:
+            write_result(Path(directory), int(os.environ.get("LOCAL_RANK", "0")), result)
+        except OSError as error:
+            log.warning("the launcher cannot be told that this rank is %s: %s", result.state, error)
 
 
 def write_result(directory: Path, local_rank: int, result: RankResult) -> None:

@@ -54,9 +54,13 @@ class Saves:
 
     @property
     def failure(self) -> str | None:
-        """Why the newest save was not committed, if it was not."""
-        last = self._checkpointer.last
-        return None if last is None else last.failure
+        """Why the newest save was not started or not committed, if it was not."""
+        return self._checkpointer.failure
+
+    @property
+    def committed_at(self) -> float | None:
+        """When this run's newest commit was, as seconds of Unix time."""
+        return self._checkpointer.committed_at
 
     def restore_rng(self) -> None:
         """Set this rank's generators as they were. The last thing before the first step."""

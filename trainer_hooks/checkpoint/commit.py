@@ -5,6 +5,8 @@ it is absent; ``LATEST`` follows. ``docs/commit-protocol.md`` has the argument f
 """
 
 import json
+import logging
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,8 +23,12 @@ from trainer_hooks.checkpoint.layout import (
     saves,
 )
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, read_manifests
-from trainer_hooks.errors import CheckpointError
+from trainer_hooks.errors import CheckpointError, FencedError
 from trainer_hooks.untrusted import Json
+
+log = logging.getLogger(__name__)
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,8 @@ def reserve(root: Path, name: SaveName) -> Path:
     """Make a fresh directory for a save. One rank calls it before any rank writes.
 
     Raises:
-        CheckpointError: The directory exists, a newer attempt has started, or there is no room.
+        FencedError: A newer attempt has started.
+        CheckpointError: The directory exists, or there is no room.
     """
     directory = root / str(name)
     _check_fence(root, name.attempt)
@@ -125,9 +132,12 @@ def commit(root: Path, name: SaveName, *, world_size: int, save_every_steps: int
     try:
         sync_directory(directory)
         create_file(directory / MARKER, marker.encode())
-        write_file(root / LATEST, f"{name}\n".encode())
     except OSError as error:
         raise CheckpointError(f"{directory} could not be committed: {error}") from error
+    try:
+        write_file(root / LATEST, f"{name}\n".encode())
+    except OSError as error:  # a hint for people; the checkpoint is committed all the same
+        log.warning("%s could not be pointed to %s: %s", root / LATEST, name, error)
     return marker
 
 
@@ -149,11 +159,13 @@ def _check_length(directory: Path, entry: FileEntry) -> None:
 def _check_fence(root: Path, attempt: Attempt) -> None:
     newest = max(_attempt_numbers(root / ATTEMPTS), default=0)
     if newest > attempt.number:
-        raise CheckpointError(f"attempt {attempt} is over: attempt number {newest} has started")
+        raise FencedError(
+            f"attempt {attempt} is over: attempt number {newest} of this job has started in {root}"
+        )
 
 
 def _attempt_numbers(attempts: Path) -> list[int]:
     try:
-        return [int(entry.name) for entry in attempts.iterdir() if entry.name.isdecimal()]
+        return [int(entry.name) for entry in attempts.iterdir() if _NUMBER.fullmatch(entry.name)]
     except OSError as error:
         raise CheckpointError(f"{attempts} cannot be read: {error.strerror}") from error

@@ -5,6 +5,7 @@ a crash may lie between the marker and it.
 """
 
 import logging
+import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,11 @@ def committed(root: Path) -> Iterator[Checkpoint]:
             yield open_checkpoint(root / str(name))
         except UncommittedError as error:
             log.warning("passed over %s", error)
+
+
+def marked(root: Path) -> list[str]:
+    """Return the names of all saves that have a marker, whole or not: these were checkpoints."""
+    return [str(name) for name in saves(root) if os.path.lexists(root / str(name) / MARKER)]
 
 
 def open_checkpoint(path: Path) -> Checkpoint:

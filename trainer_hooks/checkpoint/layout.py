@@ -22,7 +22,7 @@ MARKER = "COMMIT"
 LATEST = "LATEST"
 ATTEMPTS = ".attempts"
 
-_NAME = re.compile(r"step_(\d{9,18})\.a(\d{1,9})-([0-9a-f]{4,16})", re.ASCII)
+_NAME = re.compile(r"step_(\d{9,18})\.a(\d{1,18})-([0-9a-f]{4,16})", re.ASCII)
 _PLAIN_FILE = re.compile(r"(state/|manifest/)?[\w.-]{1,128}", re.ASCII)
 
 

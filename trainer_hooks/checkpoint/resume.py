@@ -9,7 +9,13 @@ from torch.distributed.checkpoint import CheckpointException
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import CommitMarker
-from trainer_hooks.checkpoint.latest import Checkpoint, committed, damaged_files, open_checkpoint
+from trainer_hooks.checkpoint.latest import (
+    Checkpoint,
+    committed,
+    damaged_files,
+    marked,
+    open_checkpoint,
+)
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.errors import CheckpointError
@@ -56,7 +62,6 @@ def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
             would hide that, so nothing is loaded.
     """
     candidates = committed(root) if world.is_coordinator else iter(())
-    passed_over = []
     while True:
         chosen = next(candidates, None)
         path = world.from_coordinator(None if chosen is None else chosen.path)
@@ -65,12 +70,12 @@ def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
         point, damage = _try(path, state, world)
         if point is not None:
             return point
-        passed_over.append(path)
         log.error("passed over %s: %s", path, "; ".join(damage))
-    if passed_over:
+    was_committed = world.from_coordinator(marked(root) if world.is_coordinator else [])
+    if was_committed:
         raise CheckpointError(
-            f"no checkpoint under {root} is whole; looked at {passed_over}. Restore one from a "
-            "copy, or move them away to start from the beginning"
+            f"no checkpoint under {root} is whole, and there were some: {was_committed}. Restore "
+            "one from a copy, or move them away to start from the beginning"
         )
     return None
 

@@ -27,10 +27,11 @@ from trainer_hooks.checkpoint.commit import commit, missing_manifests, reserve
 from trainer_hooks.checkpoint.digest import DigestingWriter
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import write_manifest
+from trainer_hooks.checkpoint.planner import LowestRankBuffers
 from trainer_hooks.checkpoint.rank_state import write_rank_state
 from trainer_hooks.checkpoint.vote import Vote
 from trainer_hooks.clock import seconds_left
-from trainer_hooks.errors import CheckpointError
+from trainer_hooks.errors import CheckpointError, FencedError
 from trainer_hooks.state import Snapshot
 from trainer_hooks.world import World
 
@@ -99,6 +100,10 @@ class Checkpointer:
         """The newest save of this attempt, in flight or ended."""
         self.last_committed: SaveName | None = None
         """The newest checkpoint that this attempt knows of."""
+        self.committed_at: float | None = None
+        """When that was, as seconds of Unix time."""
+        self.failure: str | None = None
+        """Why the newest save failed or was not started; None after a good one."""
         self.stall_s = 0.0
         """How long the last save kept the training waiting (C)."""
 
@@ -108,6 +113,9 @@ class Checkpointer:
         Waits for the save before, on every rank: one that skipped would leave the others in
         DCP's gather (trainer-facts 8.16, 2026-11-30). A save that cannot start is logged on all
         ranks and training goes on; the last checkpoint stays the newest.
+
+        Raises:
+            FencedError: A newer attempt has started; on all ranks.
         """
         self.wait(None)
         self._forget_old_votes()
@@ -115,7 +123,10 @@ class Checkpointer:
         name = SaveName(snapshot.step, self._attempt)
         failure = self._reserve(name)
         if failure is not None:
+            if isinstance(failure, FencedError):
+                raise failure
             log.error("save not started step=%d: %s", snapshot.step, failure)
+            self.failure = str(failure)
             return
         directory = self._root / str(name)
         save = SaveInFlight(name, directory, DigestingWriter(directory))
@@ -152,14 +163,14 @@ class Checkpointer:
             if self._world.is_coordinator:
                 vote.forget()
 
-    def _reserve(self, name: SaveName) -> str | None:
+    def _reserve(self, name: SaveName) -> CheckpointError | None:
         """Let the coordinator make the directory; return why it could not, on all ranks."""
         failure = None
         if self._world.is_coordinator:
             try:
                 reserve(self._root, name)
             except CheckpointError as error:
-                failure = str(error)
+                failure = error
         return self._world.from_coordinator(failure)
 
     def _stage(self, save: SaveInFlight, snapshot: Snapshot) -> Future[object]:
@@ -167,6 +178,7 @@ class Checkpointer:
             snapshot.tensors,
             storage_writer=save.writer,
             process_group=self._world.group,
+            planner=LowestRankBuffers(),
             async_stager=self._stager,
             no_dist=self._world.group is None,
         )
@@ -189,7 +201,9 @@ class Checkpointer:
         except DistError as error:
             save.failure = f"the Store is lost: {error}"
         save.durable_s = time.monotonic() - started
+        self.failure = save.failure
         if save.failure is None:
+            self.committed_at = time.time()
             self.last_committed = save.name
             log.info("committed step=%d durable_s=%.3f", save.name.step, save.durable_s)
         else:

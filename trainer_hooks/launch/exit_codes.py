@@ -59,8 +59,9 @@ def launch_exit_code(
         return _code_of(min(crashes, key=lambda status: status == -signal.SIGTERM))
     if stopped_by is None:
         return EXIT_CRASHED
-    # Told to stop before any rank had begun: nothing was there to save.
-    return EXIT_PREEMPTED if states == {None} else _code_of(-stopped_by)
+    # Told to stop before any rank had begun: nothing was there to save. Ctrl-C is no preemption.
+    is_preemption = states == {None} and stopped_by in (signal.SIGTERM, signal.SIGUSR1)
+    return EXIT_PREEMPTED if is_preemption else _code_of(-stopped_by)
 
 
 def _own_result(

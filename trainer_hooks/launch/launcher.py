@@ -23,7 +23,12 @@ from torch.distributed.elastic.rendezvous.api import RendezvousError
 from trainer_hooks.errors import FlagError
 from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
-from trainer_hooks.results import RESULT_DIR_VARIABLE, RankResult, read_result
+from trainer_hooks.results import (
+    LAUNCHER_PID_VARIABLE,
+    RESULT_DIR_VARIABLE,
+    RankResult,
+    read_result,
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +69,7 @@ def launch(arguments: Sequence[str], *, window_s: float) -> LaunchReport:
     ranks = _TORCHRUN.determine_local_world_size(options.nproc_per_node)
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
+        os.environ[LAUNCHER_PID_VARIABLE] = str(os.getpid())
         failures, stopped_by, reason = _run(options)
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
@@ -77,6 +83,10 @@ def write_report(report: LaunchReport, path: Path) -> None:
 
 def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
     """Run torchrun; return what it saw die, the signal that stopped it, and its complaint."""
+    # torchrun's own handlers come with the ranks; a SIGTERM while it waits for other nodes, or
+    # during its imports, must not look like a crash either.
+    for name in _SIGNALS.split(","):
+        signal.signal(signal.Signals[name], _raise_signal)
     try:
         _TORCHRUN.run(options)
     except ChildFailedError as error:
@@ -89,6 +99,10 @@ def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
         # The node that hosts the rendezvous has left first; the ranks' own files still count.
         return {}, None, f"the rendezvous is lost: {error}"
     return {}, None, None
+
+
+def _raise_signal(number: int, _: object) -> None:
+    raise SignalException(f"got {signal.Signals(number).name}", signal.Signals(number))
 
 
 def _deaths(error: ChildFailedError) -> str:

@@ -1,0 +1,71 @@
+"""The guard: whatever the main thread hangs in, this process ends before its deadline.
+
+A stuck collective, a save on a dead disk, a worker that won't go: none of it may turn a
+preemption into a SIGKILL that the scheduler counts as a crash.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from trainer_hooks.clock import boottime_s
+
+log = logging.getLogger(__name__)
+
+LEAD_S = 1.0
+"""How long before the deadline the guard acts; nobody who is on time meets it."""
+
+LEAST_S = 5.0
+"""What a stop gets in any case: a cloud may let a node outlive its deadline."""
+
+
+class Guard:
+    """Knows by when this process has to be gone, once a stop is decided.
+
+    Args:
+        leave: Ends the process; called from the guard's thread, at most once. None: the program
+            around us wants to leave by itself.
+    """
+
+    def __init__(self, leave: Callable[[], None] | None) -> None:
+        self._leave = leave
+        self._changed = threading.Condition()
+        self._least_s: float | None = None
+        self._closed = False
+        self.deadline_s: float | None = None
+        """Instant on CLOCK_BOOTTIME, the earliest known; None while none is."""
+
+    def arm(self, deadline_s: float | None) -> None:
+        """Hold the process to a deadline; of several the earliest counts. Any thread may call it.
+
+        Call it only for a decided stop: a notice may be withdrawn.
+        """
+        with self._changed:
+            if self._least_s is None:
+                self._least_s = boottime_s() + LEAST_S
+            if deadline_s is None:
+                return
+            is_first = self.deadline_s is None
+            deadline_s = max(deadline_s, self._least_s)
+            self.deadline_s = min(deadline_s, self.deadline_s or deadline_s)
+            self._changed.notify()
+        if is_first and self._leave is not None:
+            threading.Thread(target=self._watch, name="reprieve-guard", daemon=True).start()
+
+    def close(self) -> None:
+        """Let go: the process leaves by itself."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._closed and (left_s := self._left_s()) > 0:
+                self._changed.wait(left_s)
+            if self._closed or self._leave is None:
+                return
+        log.error("out of time: leaving, whatever the training hangs in")
+        self._leave()
+
+    def _left_s(self) -> float:
+        return (self.deadline_s or 0.0) - LEAD_S - boottime_s()

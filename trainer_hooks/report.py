@@ -1,0 +1,31 @@
+"""What a rank tells its launcher: how it stands, and when what happened."""
+
+import os
+import time
+
+from trainer_hooks.outcome import RunOutcome
+from trainer_hooks.results import RankResult, RankState, report_result
+
+
+class Report:
+    """Collects the instants of this rank's run. Any thread may note one."""
+
+    def __init__(self) -> None:
+        self._instants: dict[str, float] = {}
+
+    def note(self, what: str, at: float | None = None) -> None:
+        """Note when something happened, as seconds of Unix time; the first time counts."""
+        self._instants.setdefault(what, time.time() if at is None else at)
+
+    def tell(self, state: RankState, rank: int, outcome: RunOutcome) -> None:
+        """Leave word for the launcher, if there is one."""
+        report_result(
+            RankResult(
+                state=state,
+                pid=os.getpid(),
+                rank=rank,
+                step=outcome.step,
+                committed_step=outcome.committed_step,
+                instants=dict(self._instants),
+            )
+        )
