@@ -17,10 +17,14 @@ from watcher.simulator.values import (
 )
 
 MOST_REQUESTS = 1_000_000
+"""More than eleven days of one poll a second; who wants more means no count."""
 
 ANSWER_FIELDS = ("kind", "status", "headers", "body", "count", "delay_s")
 FAULT_FIELDS = (*ANSWER_FIELDS, "path_prefix", "for_s")
 SCRIPT_FIELDS = ("path_prefix", "answers", "last_stays")
+
+_FRAMING = ("connection", "content-encoding", "content-length", "transfer-encoding")
+"""Headers that say how long a message is: the server's own. The fault `half_body` belies them."""
 
 _ONLY_WITH = {
     "status": (FaultKind.STATUS, FaultKind.ANSWER),
@@ -101,8 +105,8 @@ def _status(kind: FaultKind, fields: Mapping[str, object]) -> int:
 def _headers(value: object) -> dict[str, str]:
     headers = {}
     for name, content in table("headers", value).items():
-        is_sendable = name.isascii() and name.replace("-", "").isalnum()
-        if not is_sendable or not text(f"header {name}", content).isascii():
+        is_name = name.isascii() and name.replace("-", "").isalnum()
+        if not is_name or name.lower() in _FRAMING or not text(f"header {name}", content).isascii():
             raise ScenarioError(f"the header {name!r}: {content!r} can't be sent")
         headers[name] = str(content)
     return headers

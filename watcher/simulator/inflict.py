@@ -8,7 +8,6 @@ from typing import NoReturn
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from multidict import CIMultiDict
 
 from watcher.simulator.answers import TTL_HEADER, error_page, no_answer
 from watcher.simulator.distort import distort
@@ -69,11 +68,11 @@ def _altered(fault: Fault, answer: web.StreamResponse) -> web.StreamResponse:
 
 
 def _scripted(fault: Fault, answer: web.StreamResponse) -> web.Response:
-    headers = CIMultiDict({"Content-Type": "text/plain"})
+    scripted = web.Response(status=fault.status, body=fault.body, content_type="text/plain")
     if TTL_HEADER in answer.headers:
-        headers[TTL_HEADER] = answer.headers[TTL_HEADER]
-    headers.update(fault.headers)
-    return web.Response(status=fault.status, body=fault.body, headers=headers)
+        scripted.headers[TTL_HEADER] = answer.headers[TTL_HEADER]
+    scripted.headers.update(fault.headers)
+    return scripted
 
 
 def _body_of(answer: web.StreamResponse) -> bytes:

@@ -61,6 +61,7 @@ def test_parse_fault_takes_every_field_when_all_are_given() -> None:
         ({"kind": "answer", "headers": []}, "headers must be a table"),
         ({"kind": "answer", "headers": {"A": "1\r\nB: 2"}}, "header A must be printable"),
         ({"kind": "answer", "headers": {"A B": "1"}}, "can't be sent"),
+        ({"kind": "answer", "headers": {"Content-Length": "5"}}, "can't be sent"),
         ({"kind": "answer", "headers": {"A": "é"}}, "can't be sent"),
         ({"kind": "hang", "status": 503}, "status goes with kind status or answer, not with hang"),
         ({"kind": "hang", "path_prefix": "latest"}, "slash"),

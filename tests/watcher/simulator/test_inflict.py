@@ -155,8 +155,10 @@ async def test_script_plays_its_answers_in_order_and_then_the_truth(simulator: S
 async def test_odd_body_is_the_true_one_but_for_its_oddity(simulator: Simulator) -> None:
     """Status and headers stay; an absence stays an absence."""
     action = "meta-data/spot/instance-action"
+    await simulator.control("POST", "fault", {"kind": "newline", "count": 1})
+    absent = await simulator.get(action)
+    assert (absent.status, absent.body) == (404, (await simulator.get(action)).body)
     await simulator.control("POST", "fault", {"kind": "unknown_action"})
-    assert (await simulator.get(action)).status == 404
     await simulator.control("POST", "notice")
     odd = await simulator.get(action)
     assert (odd.status, odd.content_type) == (200, "text/plain")
