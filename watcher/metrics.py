@@ -49,7 +49,7 @@ class Metrics:
         )
         self.notices = Counter(
             "reprieve_notices_total",
-            "Notices by kind and what became of them: admitted, duplicate, withdrawn, unknown.",
+            "Notices by kind and verdict: admitted, planned, duplicate, withdrawn, unknown.",
             ["kind", "verdict"],
             registry=registry,
         )

@@ -77,6 +77,10 @@ class Deadline:
         left_s = min((wall - seen.wall).total_seconds(), longest_s)
         return cls.after(seen, left_s)
 
+    def before(self, seconds: float) -> Moment:
+        """Return the moment that lies ``seconds`` before the deadline."""
+        return Moment(self.wall - timedelta(seconds=seconds), self.boottime_s - seconds)
+
     def left_s(self, now: Moment) -> float:
         """Return the seconds from ``now`` to the deadline, 0 when it has passed."""
         return max(0.0, self.boottime_s - now.boottime_s)
@@ -102,6 +106,9 @@ class Notice:
     """The cloud's own words; ``malformed`` says what of them could not be read."""
     withdrawn: bool = False
     """True when this takes back the notice with the same id."""
+    outcome: str = ""
+    """What has become of it, in a withdrawal: ``survived`` (the node has outlived its deadline),
+    ``replaced`` (by a newer notice), or ``over`` (the cloud has taken it back, or is done)."""
 
     def __str__(self) -> str:
         """Return the keys that every log line about this notice carries."""
@@ -117,6 +124,12 @@ class Standing:
     urgency: Urgency
     counts_until: Deadline
     """The notice's deadline, else the moment of receipt plus the kind's default window."""
+    acts_from: Moment | None = None
+    """From when on it is in force, None for at once; a stop days ahead is only planned before."""
+
+    def is_due(self, now: Moment) -> bool:
+        """Tell whether it is in force at ``now``, by CLOCK_BOOTTIME alone."""
+        return self.acts_from is None or now.boottime_s >= self.acts_from.boottime_s
 
     @property
     def rank(self) -> tuple[bool, bool, float]:

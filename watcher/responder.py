@@ -23,6 +23,10 @@ ATTEMPT_LIMIT_S = 5.0
 LEAST_RETRY_S = 10.0
 """How long a failing action is retried at least, in seconds, however near the deadline is."""
 
+PLAN_LOOK_S = 1.0
+"""Seconds between looks at the plan while there is one. The loop's own timers stand still while
+the machine is suspended; CLOCK_BOOTTIME does not."""
+
 _FIRST_DELAY_S = 0.05
 _LONGEST_DELAY_S = 1.0
 
@@ -42,10 +46,12 @@ class Responder:
         self._metrics = metrics
         self._now = now
         self._started = now()
+        self._has_plans = asyncio.Event()
 
     async def run(self, inbox: asyncio.Queue[Notice]) -> None:
         """Respond to the notices of the inbox, each in a task of its own, until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_to_the_plan(group))
             while True:
                 notice = await inbox.get()
                 task = group.create_task(self.respond(notice))
@@ -54,25 +60,51 @@ class Responder:
     async def respond(self, notice: Notice) -> None:
         """Put the notice in force and run its actions, or undo them if it was withdrawn.
 
-        Returns when every action is done, refused or given up; a duplicate is only counted.
+        Returns when every action is done, refused or given up; a duplicate is only counted, and
+        a notice far ahead only planned.
         """
+        entry = self._judge(notice)
+        if entry is not None:
+            await self._act(entry)
+
+    def _judge(self, notice: Notice) -> Entry | None:
+        """Change the state as the notice demands; None when there is nothing to do or undo."""
+        now, standing = self._now(), stand(notice)
         if notice.withdrawn:
-            verdict = "withdrawn"
-            entry = self._state.retire(notice.id, self._now())
+            verdict, otherwise = "withdrawn", "unknown"
+            entry = self._state.retire(notice.id, now, notice.outcome)
+        elif standing.is_due(now):
+            verdict, otherwise = "admitted", "duplicate"
+            entry = self._state.admit(standing, now)
         else:
-            verdict = "admitted"
-            entry = self._state.admit(stand(notice), self._now())
-        if entry is None:
-            verdict = "unknown" if notice.withdrawn else "duplicate"
+            verdict, otherwise = "planned", "duplicate"
+            entry = self._state.plan(standing, now)
+            self._has_plans.set()
+        verdict = verdict if entry else otherwise
         self._metrics.notices.labels(notice.kind, verdict).inc()
-        log.info("notice %s %s", verdict, notice)
-        if entry is None:
-            return
+        outcome = f" outcome={notice.outcome}" if notice.outcome else ""
+        log.info("notice %s%s %s", verdict, outcome, notice)
+        return None if entry is None or entry.is_planned else entry
+
+    async def _act(self, entry: Entry) -> None:
+        """Run the actions of an entry, or undo them, side by side."""
         self._export_deadline()
         async with asyncio.TaskGroup() as group:
-            for name in POLICY[notice.kind].actions:
+            for name in POLICY[entry.standing.notice.kind].actions:
                 if name in self._actions:
                     group.create_task(self._carry_out(entry, self._actions[name]))
+
+    async def _keep_to_the_plan(self, group: asyncio.TaskGroup) -> None:
+        """Put each planned notice in force when its time has come, also after a suspend."""
+        while True:
+            await self._has_plans.wait()
+            for standing in self._state.planned():
+                # Judged here and not in the task: a withdrawal that waits must come after it.
+                if standing.is_due(self._now()) and (entry := self._judge(standing.notice)):
+                    group.create_task(self._act(entry))
+            if not self._state.planned():
+                self._has_plans.clear()
+            await asyncio.sleep(PLAN_LOOK_S)
 
     async def _carry_out(self, entry: Entry, action: Action) -> None:
         """Run or undo one action, and again while that may help."""

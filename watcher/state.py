@@ -1,7 +1,8 @@
 """The notices in force and what each action has done about them, kept in memory.
 
-Nothing is written to disk: metadata keys are levels that are read again after a restart, and the
-flag file itself carries what was known of the most urgent notice over it.
+A notice far ahead is planned: known, shown to people, and not yet in force. Nothing is written to
+disk: metadata keys are levels that are read again after a restart, and the flag file itself carries
+what was known of the most urgent notice over it.
 """
 
 from collections import deque
@@ -34,6 +35,10 @@ class Entry:
     admitted: Moment
     actions: dict[str, ActionRecord] = field(default_factory=dict)
     withdrawn: Moment | None = None
+    outcome: str = ""
+    """What has become of it once it is withdrawn; see :class:`watcher.notice.Notice`."""
+    is_planned: bool = False
+    """Whether it has never been in force so far."""
 
 
 class State:
@@ -41,22 +46,41 @@ class State:
 
     def __init__(self) -> None:
         self._in_force: dict[str, Entry] = {}
+        self._planned: dict[str, Entry] = {}
         self._past: deque[Entry] = deque(maxlen=PAST_LIMIT)
 
     def admit(self, standing: Standing, at: Moment) -> Entry | None:
         """Put a notice in force; None when one with its id already is."""
         if standing.notice.id in self._in_force:
             return None
+        self._planned.pop(standing.notice.id, None)
         entry = self._in_force[standing.notice.id] = Entry(standing, at)
         return entry
 
-    def retire(self, notice_id: str, at: Moment) -> Entry | None:
-        """Take the notice out of force and remember it as past; None when it was not in force."""
-        entry = self._in_force.pop(notice_id, None)
+    def plan(self, standing: Standing, at: Moment) -> Entry | None:
+        """Keep a notice for later; None when one with its id is planned or in force."""
+        if standing.notice.id in self._planned or standing.notice.id in self._in_force:
+            return None
+        entry = self._planned[standing.notice.id] = Entry(standing, at, is_planned=True)
+        return entry
+
+    def retire(self, notice_id: str, at: Moment, outcome: str = "") -> Entry | None:
+        """Take the notice out of force, or out of the plan, and remember it as past.
+
+        Returns:
+            Its entry; None when it was neither in force nor planned.
+        """
+        entry = self._in_force.pop(notice_id, None) or self._planned.pop(notice_id, None)
         if entry is not None:
             entry.withdrawn = at
+            entry.outcome = outcome
             self._past.append(entry)
         return entry
+
+    def planned(self) -> tuple[Standing, ...]:
+        """Return what is planned, the first to come in force first."""
+        standings = [entry.standing for entry in self._planned.values()]
+        return tuple(sorted(standings, key=lambda standing: standing.counts_until.boottime_s))
 
     def in_force(self) -> tuple[Standing, ...]:
         """Return what is in force, the most urgent first."""
@@ -64,6 +88,7 @@ class State:
         return tuple(sorted(standings, key=lambda standing: standing.rank))
 
     def entries(self) -> Iterable[Entry]:
-        """Yield every notice that is remembered: those in force, then the past, newest first."""
+        """Yield every notice known: those in force, the planned, then the past, newest first."""
         yield from self._in_force.values()
+        yield from self._planned.values()
         yield from reversed(self._past)

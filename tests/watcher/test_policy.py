@@ -39,3 +39,42 @@ def test_standing_counts_the_default_window_when_the_notice_has_no_deadline() ->
         id="b", kind=NoticeKind.PREEMPTION, source="test", received=received, deadline=own
     )
     assert stand(kept).counts_until == own
+
+
+@pytest.mark.parametrize(
+    ("kind", "lead_s"),
+    [
+        (NoticeKind.MAINTENANCE, 900),
+        (NoticeKind.HARDWARE, 86_400),
+        (NoticeKind.TERMINATION, 7200),
+        (NoticeKind.CAPACITY_END, 900),
+    ],
+)
+def test_standing_is_planned_when_the_deadline_is_further_than_the_lead(
+    kind: NoticeKind, lead_s: float
+) -> None:
+    """In force from the lead on, by CLOCK_BOOTTIME; the wall clock is for people."""
+    received = Moment(datetime(2026, 11, 30, 10, 5, 6, tzinfo=UTC), 5000.0)
+    far = Deadline.after(received, 14 * 86_400)
+    standing = stand(Notice(id="a", kind=kind, source="test", received=received, deadline=far))
+    due = Deadline.after(received, 14 * 86_400 - lead_s)
+    assert standing.acts_from == Moment(due.wall, due.boottime_s)
+    assert not standing.is_due(Moment(far.wall, due.boottime_s - 0.1))
+    assert standing.is_due(Moment(received.wall, due.boottime_s))
+
+
+@pytest.mark.parametrize("kind", NoticeKind)
+def test_standing_is_due_at_once_when_no_deadline_or_no_time_is_left(kind: NoticeKind) -> None:
+    """Not knowing when is no reason to wait, nor is a time that has passed."""
+    received = Moment(datetime(2026, 11, 30, 10, 5, 6, tzinfo=UTC), 5000.0)
+    bare = Notice(id="a", kind=kind, source="test", received=received)
+    late = Notice(
+        id="a", kind=kind, source="test", received=received, deadline=Deadline.after(received, -9)
+    )
+    assert stand(bare).is_due(received)
+    assert stand(late).is_due(received)
+
+
+def test_preemption_never_waits_when_its_deadline_is_far() -> None:
+    """Every second of a Spot notice is of use."""
+    assert POLICY[NoticeKind.PREEMPTION].lead_s is None

@@ -45,3 +45,27 @@ def test_state_forgets_the_oldest_when_the_past_grows() -> None:
     names = [entry.standing.notice.id for entry in state.entries()]
     assert len(names) == PAST_LIMIT + 1
     assert names[:2] == ["kept", str(PAST_LIMIT + 9)]
+
+
+def test_state_keeps_a_plan_out_of_force_when_it_is_not_admitted() -> None:
+    """Planned once, in force once, and known to nobody as in force in between."""
+    state = State()
+    assert state.plan(spot("a"), START) is not None
+    assert state.plan(spot("a"), START) is None
+    assert (state.in_force(), state.planned()) == ((), (spot("a"),))
+    entry = state.admit(spot("a"), START)
+    assert entry is not None
+    assert not entry.is_planned
+    assert (state.in_force(), state.planned()) == ((spot("a"),), ())
+    assert state.plan(spot("a"), START) is None
+
+
+def test_state_remembers_a_plan_as_past_when_it_is_taken_back() -> None:
+    """People who look later see that it was known, and what has become of it."""
+    state = State()
+    state.plan(spot("a"), START)
+    entry = state.retire("a", START, "over")
+    assert entry is not None
+    assert (entry.is_planned, entry.outcome) == (True, "over")
+    assert list(state.entries()) == [entry]
+    assert state.planned() == ()

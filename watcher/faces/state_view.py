@@ -39,7 +39,10 @@ class StateView:
             "node": self._node,
             **_instant("now", self._now().wall),
             "sources": {health.source: _source(health) for health in self._healths},
-            "in_force": [_entry(entry) for entry in entries if entry.withdrawn is None],
+            "in_force": [_entry(entry) for entry in entries if _is_in_force(entry)],
+            "planned": [
+                _entry(entry) for entry in entries if entry.is_planned and not entry.withdrawn
+            ],
             "past": [_entry(entry) for entry in entries if entry.withdrawn is not None],
         }
         return web.json_response(document)
@@ -61,8 +64,13 @@ def _source(health: SourceHealth) -> Json:
     }
 
 
+def _is_in_force(entry: Entry) -> bool:
+    return entry.withdrawn is None and not entry.is_planned
+
+
 def _entry(entry: Entry) -> Json:
     notice = entry.standing.notice
+    acts_from = entry.standing.acts_from or notice.received
     return {
         "id": notice.id,
         "kind": notice.kind,
@@ -74,7 +82,9 @@ def _entry(entry: Entry) -> Json:
         **_instant("received", notice.received.wall),
         **_instant("deadline", notice.deadline.wall if notice.deadline else None),
         **_instant("counts_until", entry.standing.counts_until.wall),
+        **_instant("acts_from", acts_from.wall),
         **_instant("withdrawn", entry.withdrawn.wall if entry.withdrawn else None),
+        "outcome": entry.outcome or None,
         "actions": {
             name: {
                 "outcome": record.outcome,
