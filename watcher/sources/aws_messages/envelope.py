@@ -47,7 +47,7 @@ def parse_message(body: bytes | str, received: Moment) -> Reading:
     if len(body) > MESSAGE_LIMIT_BYTES:
         raise SourceMalformed(f"message: larger than {MESSAGE_LIMIT_BYTES} bytes")
     data = _object(decoded(body, "message"), "message")
-    if _is_wrapped(data):
+    if "Type" in data and "Message" in data:
         if data["Type"] != "Notification":
             return Ignored(Grounds.UNKNOWN_KIND, f"SNS sends {word(data['Type'])!r}, no event")
         data = _unwrapped(data)
@@ -59,19 +59,12 @@ def parse_message(body: bytes | str, received: Moment) -> Reading:
     return parse(event)
 
 
-def _is_wrapped(data: Mapping[str, object]) -> bool:
-    return "Type" in data and "Message" in data
-
-
 def _unwrapped(data: Mapping[str, object]) -> Mapping[str, object]:
     """Return the message in an SNS envelope, one level deep: nothing of AWS's is wrapped twice."""
     text = data.get("Message")
     if not isinstance(text, str):
         raise SourceMalformed(f"SNS envelope: Message is {type(text).__name__}, no text")
-    inner = _object(decoded(text, "message in an SNS envelope"), "message in an SNS envelope")
-    if _is_wrapped(inner):
-        raise SourceMalformed("message: an SNS envelope inside an SNS envelope")
-    return inner
+    return _object(decoded(text, "message in an SNS envelope"), "message in an SNS envelope")
 
 
 def _object(data: object, what: str) -> Mapping[str, object]:
