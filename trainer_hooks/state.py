@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import torch
 from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
     get_model_state_dict,
     get_optimizer_state_dict,
     set_model_state_dict,
@@ -16,6 +17,9 @@ from trainer_hooks.errors import StateError
 from trainer_hooks.leaves import join, split
 from trainer_hooks.rng import capture_rng
 from trainer_hooks.untrusted import Json
+
+_WITHOUT_UNUSED = StateDictOptions(strict=False)
+"""A parameter that no loss has reached has no optimizer state, and may go on having none."""
 
 
 class Stateful(Protocol):
@@ -98,7 +102,7 @@ class TrainState:
         """Set every component but RNG. All ranks call it.
 
         Raises:
-            StateError: The checkpoint has other components than this state.
+            StateError: The checkpoint has other components than this state, or another model.
         """
         ours = {"model", "optimizer", *self._others()}
         if ours != set(leaves):
@@ -107,8 +111,16 @@ class TrainState:
                 f"{sorted(set(leaves) - ours)}, only here {sorted(ours - set(leaves))}"
             )
         state = {name: join(leaf, tensors) for name, leaf in leaves.items()}
-        set_model_state_dict(self.model, state["model"])  # type: ignore[arg-type]  # a dict by construction
-        set_optimizer_state_dict(self.model, self.optimizer, state["optimizer"])  # type: ignore[arg-type]  # likewise
+        try:
+            set_model_state_dict(self.model, state["model"])  # type: ignore[arg-type]  # a dict by construction
+        except RuntimeError as error:
+            raise StateError(f"the checkpoint is of another model: {error}") from error
+        set_optimizer_state_dict(
+            self.model,
+            self.optimizer,
+            state["optimizer"],  # type: ignore[arg-type]  # likewise
+            options=_WITHOUT_UNUSED,
+        )
         for name, component in self._others().items():
             component.load_state_dict(state[name])  # type: ignore[arg-type]  # likewise
         self.has_stepped = True
