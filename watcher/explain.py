@@ -148,6 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shown(told: _Told, left_from: Moment) -> dict[str, object]:
     notice, standing = told.notice, stand(told.notice)
+    planned = standing.acts_from if not standing.is_due(notice.received) else None
     return {
         "id": notice.id,
         "kind": notice.kind,
@@ -156,6 +157,7 @@ def _shown(told: _Told, left_from: Moment) -> dict[str, object]:
         "instance_id": notice.instance_id,
         "action": notice.action,
         "received_at": rfc3339(notice.received.wall),
+        "acts_from": rfc3339((planned or notice.received).wall),
         "deadline": rfc3339(notice.deadline.wall) if notice.deadline else None,
         "counts_until": rfc3339(standing.counts_until.wall),
         "left_s": standing.counts_until.left_s(left_from),

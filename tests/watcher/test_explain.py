@@ -65,6 +65,7 @@ def test_spot_answer_is_a_notice_when_explained(explain: Explain) -> None:
                 "instance_id": MINE,
                 "action": "terminate",
                 "received_at": "2026-11-30T10:05:08Z",
+                "acts_from": "2026-11-30T10:05:08Z",
                 "deadline": "2026-11-30T10:07:06Z",
                 "counts_until": "2026-11-30T10:07:06Z",
                 "left_s": 118.0,
@@ -163,6 +164,14 @@ def test_time_left_shrinks_when_the_body_came_earlier(explain: Explain) -> None:
     assert notice["deadline"] is None
     assert notice["counts_until"] == "2026-11-30T10:05:28Z"
     assert notice["left_s"] == 20.0
+
+
+def test_stop_is_planned_when_it_is_days_ahead(explain: Explain) -> None:
+    """The reboot is on 12 December at 15:10:09; until shortly before, the node is of use."""
+    _, answer = explain("aws-sqs", str(DATA / "health-reboot.json"), *NOW)
+    [notice] = answer["notices"]
+    assert notice["deadline"] == "2026-12-12T15:10:09Z"
+    assert "2026-12-12T14:" < notice["acts_from"] < notice["deadline"]
 
 
 def test_body_is_read_from_standard_input_when_the_file_is_a_dash(
