@@ -30,7 +30,7 @@ def read_json_object(path: Path, *, max_bytes: int) -> dict[str, Json]:
         raise UntrustedFileError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
         raise UntrustedFileError(f"{path} holds {type(data).__name__}, not a JSON object")
-    if _depth_exceeds(data, MAX_DEPTH):
+    if is_deeper(data, MAX_DEPTH):
         raise UntrustedFileError(f"{path} is nested deeper than {MAX_DEPTH} levels")
     return data
 
@@ -64,8 +64,9 @@ def _check_plain(path: Path, found: os.stat_result) -> None:
         raise UntrustedFileError(f"{path} has {found.st_nlink} hard links")
 
 
-def _depth_exceeds(value: Json, limit: int) -> bool:
+def is_deeper(value: Json, limit: int) -> bool:
+    """Tell whether a value is nested in more than ``limit`` levels."""
     if not isinstance(value, (dict, list)):
         return False
     children = value.values() if isinstance(value, dict) else value
-    return limit == 0 or any(_depth_exceeds(child, limit - 1) for child in children)
+    return limit == 0 or any(is_deeper(child, limit - 1) for child in children)

@@ -12,7 +12,7 @@ from trainer_hooks.checkpoint.layout import state_file
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
 from trainer_hooks.state import Snapshot
-from trainer_hooks.untrusted import Json, read_json_object
+from trainer_hooks.untrusted import MAX_DEPTH, Json, is_deeper, read_json_object
 from trainer_hooks.world import World
 
 MAX_STATE_BYTES = 64 * 1024 * 1024
@@ -29,8 +29,12 @@ class RankState:
 
 
 def write_rank_state(directory: Path, snapshot: Snapshot, world: World) -> FileEntry:
-    """Write this rank's state file, durably, and return its entry for the manifest."""
-    body = {
+    """Write this rank's state file, durably, and return its entry for the manifest.
+
+    Raises:
+        CheckpointError: No resume would read it back; says what to do.
+    """
+    body: dict[str, Json] = {
         "schema": 1,
         "step": snapshot.step,
         "world_size": world.size,
@@ -38,6 +42,11 @@ def write_rank_state(directory: Path, snapshot: Snapshot, world: World) -> FileE
         "leaves": snapshot.leaves,
     }
     data = json.dumps(body).encode()
+    if len(data) > MAX_STATE_BYTES or is_deeper(body, MAX_DEPTH):
+        raise CheckpointError(
+            f"what is no tensor takes {len(data)} bytes and must be at most {MAX_STATE_BYTES}, in "
+            f"at most {MAX_DEPTH} levels: let state_dict() keep large data in tensors, and flat"
+        )
     name = state_file(world.rank)
     write_file(directory / name, data)
     return FileEntry(name, len(data), digest_of(data))
