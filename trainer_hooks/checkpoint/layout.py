@@ -23,7 +23,7 @@ LATEST = "LATEST"
 ATTEMPTS = ".attempts"
 
 _NAME = re.compile(r"step_(\d{9,18})\.a(\d{1,18})-([0-9a-f]{4,16})", re.ASCII)
-_PLAIN_FILE = re.compile(r"(state/|manifest/)?[\w.-]{1,128}", re.ASCII)
+_PLAIN_FILE = re.compile(r"(state/|manifest/)?(?!\.\.?\Z)[\w.-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,7 +69,7 @@ def manifest_file(rank: int) -> str:
 
 def is_plain_name(name: str) -> bool:
     """Tell whether a file name read from a marker stays inside its directory."""
-    return _PLAIN_FILE.fullmatch(name) is not None and name not in {".", ".."}
+    return _PLAIN_FILE.fullmatch(name) is not None
 
 
 def saves(root: Path) -> list[SaveName]:
