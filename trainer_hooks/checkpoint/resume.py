@@ -1,11 +1,14 @@
 """Resuming: one rank chooses, all verify, and nothing is used before all agree that it is whole."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint import CheckpointException
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import CommitMarker
@@ -19,6 +22,7 @@ from trainer_hooks.checkpoint.latest import (
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.errors import CheckpointError
+from trainer_hooks.leaves import tensor_paths
 from trainer_hooks.rng import restore_rng, seed_rng
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
@@ -116,10 +120,11 @@ def _load(
         shared = read_rank_state(checkpoint.path, 0)
         same_world = marker.world_size == world.size
         own = read_rank_state(checkpoint.path, world.rank) if same_world else None
-        tensors = state.template()
+        reader = SafeReader(checkpoint.path)
+        tensors = _targets(shared, state, reader)
         dcp.load(
             tensors,
-            storage_reader=SafeReader(checkpoint.path),
+            storage_reader=reader,
             process_group=world.group,
             no_dist=world.group is None,
         )
@@ -129,6 +134,26 @@ def _load(
     if world.is_coordinator:
         _announce(checkpoint, marker, world)
     return ResumePoint(step=checkpoint.step, path=checkpoint.path, own_rng=own), []
+
+
+def _targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[str, torch.Tensor]:
+    """Return what to load each tensor of the checkpoint into.
+
+    The state's own tensor, or a new one where the state makes its own later (an average before
+    its first update). What only the state has is left alone: a parameter that no loss reached has
+    no optimizer state to load.
+    """
+    ours = state.template()
+    named = list(tensor_paths(dict(shared.leaves)))
+    index = reader.read_metadata().state_dict_metadata if set(named) - set(ours) else {}
+    return {path: ours[path] if path in ours else _new(path, index) for path in named}
+
+
+def _new(path: str, index: Mapping[str, object]) -> torch.Tensor:
+    match index.get(path):
+        case TensorStorageMetadata(size=size, properties=properties):
+            return torch.empty(size, dtype=properties.dtype)
+    raise CheckpointError(f"the index holds no tensor {path}")
 
 
 def _announce(checkpoint: Checkpoint, marker: CommitMarker, world: World) -> None:
