@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import cast
 
 import torch
-from torch.distributed import DistError
 from torch.distributed.checkpoint import async_save
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
@@ -198,8 +197,8 @@ class Checkpointer:
             if self._world.is_coordinator:
                 vote.settle(self._decide(save, vote))
             save.failure = vote.outcome()
-        except DistError as error:
-            save.failure = f"the Store is lost: {error}"
+        except Exception as error:  # noqa: BLE001 - a save that never ends would hold up the next for ever
+            save.failure = f"the vote failed, or the Store is lost: {error!r}"
         save.durable_s = time.monotonic() - started
         self.failure = save.failure
         if save.failure is None:
