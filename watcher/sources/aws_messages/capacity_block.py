@@ -63,7 +63,7 @@ def parse_expiration_warning(event: Event) -> Reading:
 def parse_delivered(event: Event) -> Reading:
     """Ignore the beginning of a Capacity Block."""
     reservation_id = word(event.said.get("capacity-reservation-id"))
-    return Ignored(Grounds.NOT_ENDING, f"Capacity Block {reservation_id} begins")
+    return Ignored(Grounds.NOT_ENDING, f"Capacity Block {reservation_id!r} begins")
 
 
 def member_notice(told: ForReservation, instance_id: str, instance_type: str) -> Notice:

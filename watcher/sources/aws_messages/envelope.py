@@ -88,7 +88,7 @@ def _event(data: Mapping[str, object], received: Moment) -> Event:
             resources=(),
             received=received,
         )
-    names = ", ".join(sorted(name[:40] for name in data)[:8]) or "no keys"
+    names = ", ".join(sorted(repr(name[:40]) for name in data)[:8]) or "no keys"
     if not _DETAIL_ONLY.isdisjoint(data):
         raise SourceMalformed(
             f"message: the detail of an event without its envelope ({names}); remove Input, "

@@ -77,7 +77,7 @@ def as_event(data: Mapping[str, object], received: Moment) -> Event:
     if not isinstance(title, str) or not isinstance(source, str):
         raise SourceMalformed("EventBridge event: source or detail-type is no text")
     if not isinstance(said, dict):
-        raise SourceMalformed(f"{title[:80]}: detail is {type(said).__name__}, not an object")
+        raise SourceMalformed(f"{title[:80]!r}: detail is {type(said).__name__}, not an object")
     return Event(
         source=source,
         title=title,

@@ -39,14 +39,14 @@ def parse_health_event(event: Event) -> Reading:
         )
     if service != "EC2" or category != "scheduledChange":
         return Ignored(
-            Grounds.NOT_INSTANCES, f"{service} {category} is no scheduled change of EC2's"
+            Grounds.NOT_INSTANCES, f"{service!r} {category!r} is no scheduled change of EC2's"
         )
     code = word(said.get("eventTypeCode"), _CODE_LIMIT_CHARS) or ""
     if said.get("statusCode") == "closed" or code.endswith(_OVER):
-        return Ignored(Grounds.CLOSED, f"{code or 'a scheduled change'} is closed or canceled")
+        return Ignored(Grounds.CLOSED, f"{code!r} is closed or canceled")
     instances = _instances(event)
     if not instances:
-        return Ignored(Grounds.NOT_INSTANCES, f"{code} affects no instance")
+        return Ignored(Grounds.NOT_INSTANCES, f"{code!r} affects no instance")
     return Notices(
         tuple(
             ForInstance(notice=_notice(event, code, instance_id), instance_id=instance_id)

@@ -53,7 +53,7 @@ def parse_terminate_action(event: Event) -> Reading:
 def parse_launch_action(event: Event) -> Reading:
     """Ignore a launch: an instance is coming, not going."""
     instance_id = word(event.said.get("EC2InstanceId"))
-    return Ignored(Grounds.NOT_ENDING, f"an auto-scaling group launches {instance_id}")
+    return Ignored(Grounds.NOT_ENDING, f"an auto-scaling group launches {instance_id!r}")
 
 
 def parse_test_notification(event: Event) -> Reading:

@@ -66,7 +66,7 @@ class Notices:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Nothing is to be done, and why, in words for a log line."""
+    """Nothing is to be done, and why: one printable line, whatever the message said."""
 
     grounds: Grounds
     why: str

@@ -139,6 +139,35 @@ def test_message_is_ignored_when_no_parser_is_for_its_kind(source: str, title: s
     assert len(reading.why) < 200
 
 
+HOSTILE = "x\n2026-11-30 notice admitted\x1b[2J\u2028"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        (SPOT, "detail-type"),
+        (SPOT, "source"),
+        (SPOT, "detail/instance-id"),
+        ("sns-subscription-confirmation", "Type"),
+        ("sns-spot-interruption", "Message"),
+        ("state-change-running", "detail/state"),
+        ("asg-launch", "detail/EC2InstanceId"),
+        ("asg-test-notification", "Event"),
+        ("capacity-block-delivered", "detail/capacity-reservation-id"),
+        ("capacity-block-expiration", "detail/capacity-reservation-id"),
+        ("health-closed", "detail/eventTypeCode"),
+        ("health-dedicated-host", "detail/eventTypeCode"),
+        ("health-reboot", "detail/service"),
+        ("health-reboot", "detail/eventTypeCategory"),
+        ("input-path-detail", HOSTILE),
+    ],
+)
+def test_reason_is_one_printable_line_when_a_message_quotes_another(name: str, path: str) -> None:
+    """It goes into the log as it is, and must not be able to look like more of the log."""
+    assert not HOSTILE.isprintable()
+    is_sound(changed(name, path, HOSTILE))
+
+
 @pytest.mark.parametrize("kind", ["SubscriptionConfirmation", "UnsubscribeConfirmation", None, 5])
 def test_envelope_is_ignored_when_it_wraps_no_notification(kind: object) -> None:
     """SNS has things of its own to say."""
@@ -191,10 +220,13 @@ def is_sound(message: bytes | str) -> None:
     """Read a message; whatever it is, what comes out can be acted on."""
     try:
         reading = parse_message(message, RECEIVED)
-    except SourceMalformed:
+    except SourceMalformed as error:
+        why = str(error)
+        assert why.isprintable()
         return
     if isinstance(reading, Ignored):
         assert reading.why
+        assert reading.why.isprintable()
         return
     assert isinstance(reading, Notices)
     assert reading.addressed
