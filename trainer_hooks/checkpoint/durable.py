@@ -24,7 +24,11 @@ def write_file(path: Path, data: bytes) -> None:
     """Write or replace a file, atomically and durably."""
     temporary = _temporary(path)
     _write_synced(temporary, data)
-    temporary.replace(path)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
     sync_directory(path.parent)
 
 
