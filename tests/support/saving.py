@@ -1,0 +1,38 @@
+"""Saves as the trainer leaves them on disk, made without torch."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainer_hooks.checkpoint.commit import commit, reserve, start_attempt
+from trainer_hooks.checkpoint.layout import Attempt, SaveName
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, write_manifest
+
+FILES: list[dict[str, bytes]] = [
+    {"__0_0.distcp": b"shard of rank 0", ".metadata": b"index", "state/rank_00000.json": b"{}"},
+    {"__1_0.distcp": b"", "state/rank_00001.json": b"{ }"},
+]
+"""By rank. A shard of zero bytes is a rank that had nothing to write."""
+
+
+def write_save(root: Path, step: int, attempt: Attempt) -> SaveName:
+    """Write a save that only lacks its marker."""
+    name = SaveName(step, attempt)
+    directory = reserve(root, name)
+    for rank, files in enumerate(FILES):
+        write_part(directory, rank, files)
+    return name
+
+
+def write_part(directory: Path, rank: int, files: Mapping[str, bytes]) -> None:
+    """Write one rank's files and its manifest."""
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+    entries = [FileEntry(name, len(data), digest_of(data)) for name, data in files.items()]
+    write_manifest(directory, rank, entries)
+
+
+def commit_save(root: Path, step: int, attempt: Attempt | None = None) -> Path:
+    """Write and commit a save; return its directory."""
+    name = write_save(root, step, attempt or start_attempt(root))
+    commit(root, name, world_size=len(FILES), save_every_steps=10)
+    return root / str(name)
