@@ -71,7 +71,7 @@ class Daemon:
         stop = _stop_event()
         inbox: asyncio.Queue[Notice] = asyncio.Queue()
         adopted = (self._adopted,) if self._adopted else ()
-        responder = Responder(self._actions(), self._state, self._metrics, now)
+        responder = Responder(self._actions(), self._state, self._metrics, now, lambda _: None)
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with (
             HttpClient(self._config.aws.metadata_endpoint) as client,

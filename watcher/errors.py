@@ -6,11 +6,13 @@
     ├── ConfigError             a setting or the machine's set-up is wrong; exit status 78
     ├── FlagUnreadable          a flag that is damaged or void; it is removed
     ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
+    ├── AwsCallFailed           AWS did not do what an API call asked for; its caller decides
     ├── SourceError             it is *unknown* whether there is a notice; never "no notice"
     │   ├── SourceUnavailable   no usable answer: time-out, refused, reset, 401, 403, 5xx
     │   │   └── SourceThrottled the cloud asks for fewer requests: 429, 503
     │   └── SourceMalformed     an answer that is not the cloud's
     └── ActionError
+        ├── ActionWaiting       its time has not come; asked again in a moment
         ├── ActionRetryable     may work in a moment; tried again until the deadline
         └── ActionRefused       will not work; tried once
 
@@ -36,6 +38,20 @@ class FlagUnreadable(WatcherError):
 
 class SourceFinished(WatcherError):
     """Raised when a source's notices come to an end, which they never should."""
+
+
+class AwsCallFailed(WatcherError):
+    """Raised when a call of an AWS API has failed.
+
+    Attributes:
+        outcome: One word of a small fixed set, fit for a metric's label.
+        code: AWS's own code, such as ``AccessDenied``; empty when AWS was not reached.
+    """
+
+    def __init__(self, message: str, *, outcome: str, code: str = "") -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.code = code
 
 
 class SourceError(WatcherError):
@@ -69,6 +85,10 @@ class SourceMalformed(SourceError):
 
 class ActionError(WatcherError):
     """Base of what an action reports; the other actions go on regardless."""
+
+
+class ActionWaiting(ActionError):
+    """Raised when an action has nothing to do yet; not a failure."""
 
 
 class ActionRetryable(ActionError):

@@ -53,6 +53,17 @@ class Metrics:
             ["kind", "verdict"],
             registry=registry,
         )
+        self.messages = Counter(
+            "reprieve_messages_total",
+            "Messages received from a queue by verdict; the log says why.",
+            ["verdict"],
+            registry=registry,
+        )
+        self.messages_held = Gauge(
+            "reprieve_messages_held",
+            "Messages of a queue that are kept from other readers while work on them is done.",
+            registry=registry,
+        )
         self.notice_deadline = Gauge(
             "reprieve_notice_deadline_timestamp_seconds",
             "Deadline of the most urgent notice in force, in Unix seconds; 0 while there is none.",
@@ -60,7 +71,7 @@ class Metrics:
         )
         self.actions = Counter(
             "reprieve_actions_total",
-            "Attempts of actions by outcome: done, retrying, refused, given_up, undone.",
+            "Attempts of actions by outcome: done, waiting, retrying, refused, given_up, undone.",
             ["action", "outcome"],
             registry=registry,
         )

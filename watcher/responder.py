@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from watcher.actions.base import Action
-from watcher.errors import ActionError, ActionRetryable
+from watcher.errors import ActionError, ActionRetryable, ActionWaiting
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice
 from watcher.policy import POLICY, stand
@@ -27,6 +27,7 @@ PLAN_LOOK_S = 1.0
 """Seconds between looks at the plan while there is one. The loop's own timers stand still while
 the machine is suspended; CLOCK_BOOTTIME does not."""
 
+_AS_MEANT = ("done", "undone", "waiting")
 _FIRST_DELAY_S = 0.05
 _LONGEST_DELAY_S = 1.0
 
@@ -40,8 +41,10 @@ class Responder:
         state: State,
         metrics: Metrics,
         now: Callable[[], Moment],
+        acknowledge: Callable[[Notice], None],
     ) -> None:
         self._actions = actions
+        self._acknowledge = acknowledge
         self._state = state
         self._metrics = metrics
         self._now = now
@@ -60,8 +63,8 @@ class Responder:
     async def respond(self, notice: Notice) -> None:
         """Put the notice in force and run its actions, or undo them if it was withdrawn.
 
-        Returns when every action is done, refused or given up; a duplicate is only counted, and
-        a notice far ahead only planned.
+        Returns when every action is done, refused or given up, and the notice acknowledged; a
+        duplicate is only counted, and a notice far ahead only planned.
         """
         entry = self._judge(notice)
         if entry is not None:
@@ -93,6 +96,7 @@ class Responder:
             for name in POLICY[entry.standing.notice.kind].actions:
                 if name in self._actions:
                     group.create_task(self._carry_out(entry, self._actions[name]))
+        self._acknowledge(entry.standing.notice)
 
     async def _keep_to_the_plan(self, group: asyncio.TaskGroup) -> None:
         """Put each planned notice in force when its time has come, also after a suspend."""
@@ -114,7 +118,7 @@ class Responder:
         while is_undo or entry.withdrawn is None:
             attempts += 1
             record = await self._attempt(entry, action, attempts, is_undo=is_undo)
-            if record.outcome != "retrying":
+            if record.outcome not in ("retrying", "waiting"):
                 return
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
@@ -128,6 +132,8 @@ class Responder:
         try:
             async with asyncio.timeout(ATTEMPT_LIMIT_S):
                 what = await call(entry.standing)
+        except ActionWaiting as error:
+            what, outcome = str(error), "waiting"
         except (ActionRetryable, TimeoutError) as error:
             what = str(error) or f"has not come back within {ATTEMPT_LIMIT_S} s"
             outcome = "retrying" if is_undo or self._has_time(entry) else "given_up"
@@ -140,7 +146,7 @@ class Responder:
         if outcome == "done":
             self._observe(entry, action, record)
         if before is None or (before.outcome, before.what) != (outcome, what):
-            level = logging.INFO if outcome in ("done", "undone") else logging.ERROR
+            level = logging.INFO if outcome in _AS_MEANT else logging.ERROR
             notice = entry.standing.notice
             log.log(level, "action %s action=%s %s what=%s", outcome, action.name, notice, what)
         return record

@@ -20,7 +20,7 @@ class ActionRecord:
     """What an action has come to for one notice."""
 
     outcome: str
-    """``done``, ``retrying``, ``refused``, ``given_up`` or ``undone``."""
+    """``done``, ``waiting``, ``retrying``, ``refused``, ``given_up`` or ``undone``."""
     at: Moment
     what: str
     """What was done or what is in the way, for people."""

@@ -49,7 +49,14 @@ class Desk:
         chosen = actions or (self.flag, self.signal)
         self.state, self.metrics = State(), Metrics()
         by_name = {action.name: action for action in chosen}
-        self.responder = Responder(by_name, self.state, self.metrics, clock)
+        self.acknowledged: list[str] = []
+        self.responder = Responder(
+            by_name,
+            self.state,
+            self.metrics,
+            clock,
+            lambda notice: self.acknowledged.append(notice.id),
+        )
         self.inbox: asyncio.Queue[Notice] = asyncio.Queue()
 
     def notice(self, name: str = "spot", *, left_s: float = 120) -> Notice:

@@ -114,7 +114,9 @@ async def test_signal_goes_out_when_the_real_flag_writer_hangs(
     state, metrics = State(), Metrics()
     flag = OnADeadFileSystem(tmp_path, Writer("n", "b"), state, metrics, clock)
     desk = Desk(clock, flag, signalled)
-    desk.responder = Responder({flag.name: flag, "signal": signalled}, state, metrics, clock)
+    desk.responder = Responder(
+        {flag.name: flag, "signal": signalled}, state, metrics, clock, lambda _: None
+    )
     async with running(desk):
         desk.inbox.put_nowait(desk.notice())
         desk.inbox.put_nowait(desk.notice("next"))

@@ -14,6 +14,7 @@ class Action(Protocol):
         """Do it, and return in a few words what was done.
 
         Raises:
+            ActionWaiting: Its time has not come; it is asked again within a second.
             ActionRetryable: It failed in a way that may pass.
             ActionRefused: It failed, and trying again can't help.
         """

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from watcher.actions.flag_v1 import Writer, compose, parse
-from watcher.actions.side_thread import SideThread
 from watcher.errors import ActionRetryable, ConfigError, FlagUnreadable
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice, Standing
+from watcher.side_thread import SideThread
 from watcher.state import State
 
 log = logging.getLogger(__name__)

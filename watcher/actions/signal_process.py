@@ -6,9 +6,9 @@ import stat
 from functools import partial
 from pathlib import Path
 
-from watcher.actions.side_thread import SideThread
 from watcher.errors import ActionRefused, ActionRetryable
 from watcher.notice import Standing
+from watcher.side_thread import SideThread
 
 _PID_FILE_LIMIT_BYTES = 64
 

@@ -1,4 +1,4 @@
-"""Runs an action's blocking calls outside the loop, so that one that hangs holds up nobody else."""
+"""Runs blocking calls outside the loop, so that one that hangs holds up nobody else."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class SideThread(Generic[T]):
-    """One action's blocking calls, one at a time, each in a daemon thread.
+    """One owner's blocking calls, one at a time, each in a daemon thread.
 
-    Not the loop's thread pool: all actions would share it, and a few calls that hang on a dead
+    Not the loop's thread pool: all owners would share it, and a few calls that hang on a dead
     file system would stop every one of them. A daemon thread can be left behind at exit.
     """
 

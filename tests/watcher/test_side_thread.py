@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from watcher.actions.side_thread import SideThread
+from watcher.side_thread import SideThread
 
 
 def planned(work: Callable[[], str]) -> Callable[[], Callable[[], str]]:
