@@ -2,9 +2,11 @@
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from trainer_hooks.errors import TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
@@ -50,13 +52,18 @@ def run(arguments: Sequence[str]) -> int:
 
 def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
     # Importing torch takes seconds, which --help need not.
-    from trainer_hooks.launch.launcher import launch, write_report  # noqa: PLC0415
+    from trainer_hooks.launch.launcher import LaunchReport, launch, write_report  # noqa: PLC0415
 
-    report = launch(torchruns, window_s=options.window)
-    if options.report is not None:
-        write_report(report, options.report)
-    log.info("exit code %d: %s", report.exit_code, report.reason)
-    return report.exit_code
+    def finish(report: LaunchReport) -> int:
+        if options.report is not None:
+            write_report(report, options.report)
+        log.info("exit code %d: %s", report.exit_code, report.reason)
+        return report.exit_code
+
+    def leave(report: LaunchReport) -> NoReturn:
+        os._exit(finish(report))
+
+    return finish(launch(torchruns, window_s=options.window, leave=leave))
 
 
 def _parser() -> argparse.ArgumentParser:

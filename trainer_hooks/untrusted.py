@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,18 +15,21 @@ MAX_DEPTH = 32
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-def read_json_object(path: Path, *, max_bytes: int) -> dict[str, Json]:
+def read_json_object(path: Path, *, max_bytes: int, may_be_linked: bool = False) -> dict[str, Json]:
     """Read one JSON object from a plain file of at most ``max_bytes`` bytes.
 
-    Symbolic links, fifos, devices, directories and hard links are refused, and opening never
-    blocks. The text is UTF-8 without a byte order mark.
+    Symbolic links, fifos, devices and directories are refused, and opening never blocks. So are
+    files with several hard links, unless they ``may_be_linked``: in a directory that everybody
+    can write to, such a link shows us somebody else's file. The text is UTF-8 without a byte
+    order mark.
 
     Raises:
         FileNotFoundError: There is no such file.
         UntrustedFileError: The file is of another kind, too large, or no JSON object.
     """
+    max_links = sys.maxsize if may_be_linked else 1
     try:
-        data = json.loads(_read_plain_file(path, max_bytes).decode())
+        data = json.loads(_read_plain_file(path, max_bytes, max_links).decode())
     except (ValueError, RecursionError) as error:
         raise UntrustedFileError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
@@ -35,7 +39,7 @@ def read_json_object(path: Path, *, max_bytes: int) -> dict[str, Json]:
     return data
 
 
-def _read_plain_file(path: Path, max_bytes: int) -> bytes:
+def _read_plain_file(path: Path, max_bytes: int, max_links: int) -> bytes:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags)
@@ -44,7 +48,7 @@ def _read_plain_file(path: Path, max_bytes: int) -> bytes:
     except OSError as error:
         raise UntrustedFileError(f"{path} cannot be opened: {error.strerror}") from error
     try:
-        _check_plain(path, os.fstat(descriptor))
+        _check_plain(path, os.fstat(descriptor), max_links)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
@@ -56,11 +60,11 @@ def _read_plain_file(path: Path, max_bytes: int) -> bytes:
     return data
 
 
-def _check_plain(path: Path, found: os.stat_result) -> None:
+def _check_plain(path: Path, found: os.stat_result, max_links: int) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise UntrustedFileError(f"{path} is not a regular file")
     # A writer that renames over the file leaves its old inode with 0 links: that is fine.
-    if found.st_nlink > 1:
+    if found.st_nlink > max_links:
         raise UntrustedFileError(f"{path} has {found.st_nlink} hard links")
 
 

@@ -110,6 +110,57 @@ def test_launch_exits_75_when_it_is_stopped_before_any_rank_has_begun(tmp_path: 
         assert running.wait() == 75, running.output
 
 
+def test_launch_exits_130_when_it_is_interrupted_by_hand(tmp_path: Path) -> None:
+    """Ctrl-C is no preemption: nobody should start it again."""
+    up = f"pathlib.Path({str(tmp_path)!r}, f'up{{RANK}}')"
+    script = script_of(tmp_path, f"{up}.touch(); time.sleep(60)")
+    with launch(tmp_path / "out", script) as running:
+        wait_until(lambda: len(list(tmp_path.glob("up*"))) == 2, "both ranks")
+        running.process.send_signal(signal.SIGINT)
+        assert running.wait() == 128 + signal.SIGINT, running.output
+
+
+def test_launch_exits_75_when_it_is_stopped_while_it_waits_for_another_node(
+    tmp_path: Path,
+) -> None:
+    """SIGTERM in the rendezvous, before torchrun handles signals: 75, not a crash."""
+    options = ["--nnodes=2", "--node-rank=0", "--master-addr=127.0.0.1", "--master-port=0"]
+    with launch(tmp_path / "out", script_of(tmp_path, ""), options=options) as running:
+        handler = f"/proc/{running.process.pid}/status"
+        wait_until(lambda: catches_sigterm(handler), "the launcher to handle SIGTERM")
+        running.process.send_signal(signal.SIGTERM)
+        assert running.wait() == 75, running.output
+
+
+def catches_sigterm(status: str) -> bool:
+    """Tell whether a process has a handler for SIGTERM."""
+    lines = Path(status).read_text(encoding="ascii").splitlines()
+    caught = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:"))
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+def test_ranks_stop_when_their_launcher_died_before_they_began(tmp_path: Path) -> None:
+    """A launcher killed while its ranks still import: they stop at once, and save nothing."""
+    (tmp_path / "log").mkdir()
+    arguments = [str(tmp_path / "checkpoints"), str(tmp_path / "log")]
+    with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
+        children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+        wait_until(lambda: len(children.read_text().split()) == 2, "both ranks")
+        ranks = children.read_text().split()
+        running.process.kill()
+        wait_until(lambda: not any(Path(f"/proc/{r}").exists() for r in ranks), "ranks to end")
+    assert list((tmp_path / "log").iterdir()) == []
+
+
+def test_training_goes_on_when_the_result_directory_has_vanished(tmp_path: Path) -> None:
+    """A cleaner of /tmp costs the launcher's knowledge, not the run."""
+    (tmp_path / "log").mkdir()
+    arguments = [str(tmp_path / "checkpoints"), str(tmp_path / "log"), "-1", "remove-results"]
+    with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
+        assert running.wait() == 0, running.output
+        assert "the launcher cannot be told" in running.output
+
+
 def test_launch_exits_with_the_signal_when_ranks_do_not_save_in_time(tmp_path: Path) -> None:
     """Ranks that were training and ignored SIGTERM: 128 + n, counted as a crash."""
     body = f"""

@@ -206,16 +206,6 @@ def test_ranks_agree_on_the_code_when_the_notice_comes_in_the_last_step(
     assert checkpoint.step == 30
 
 
-def test_ranks_exit_75_when_the_last_step_has_no_time_for_the_final_save(
-    tiny: Tiny, tmp_path: Path
-) -> None:
-    """Out of time in the last step: 75 on every rank, and the older checkpoint stands."""
-    tell = at_step(11, 1, lambda: put_flag(nodes(tmp_path)(1), left_s=0.0))
-    job = start(tiny, tmp_path, in_step=tell, step_s=0.1, width=600, steps=12)
-    assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
-    assert latest_committed(tiny.checkpoint_dir) is not None
-
-
 def test_a_run_is_bitwise_the_same_when_it_was_stopped_twice(tiny: Tiny, tmp_path: Path) -> None:
     """Two stops and resumes at 2 ranks leave ids, learning rates and losses as they were."""
     straight = replace(tiny, log_dir=tmp_path / "straight", checkpoint_dir=tmp_path / "other")

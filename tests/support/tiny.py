@@ -2,8 +2,9 @@
 
 import json
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,10 @@ class Tiny:
     workers: int = 0
     width: int = 8
     """Of the one hidden layer; the state is about 48 * width * width bytes."""
+    first_until: int | None = None
+    """Call ``steps`` once with this before the call with ``steps``."""
+    exit_in_step: int | None = None
+    """Die with code 9 in this step."""
     in_step: Hook | None = None
     """Inside each step, before the first collective."""
     before_steps: Callable[[int], None] | None = None
@@ -62,7 +67,9 @@ class Tiny:
             model.zero_grad()
             if self.before_steps is not None:
                 self.before_steps(rank)
-            for step in hooks.steps(until=self.steps):
+            for step in self._steps(hooks):
+                if step == self.exit_in_step:
+                    os._exit(9)
                 if self.in_step is not None:
                     self.in_step(rank, step)
                 ids, inputs = next(batches)
@@ -74,6 +81,11 @@ class Tiny:
                 schedule.step()
                 time.sleep(self.step_s)
         dist.destroy_process_group()
+
+    def _steps(self, hooks: TrainerHooks) -> Iterator[int]:
+        if self.first_until is not None:
+            yield from hooks.steps(until=self.first_until)
+        yield from hooks.steps(until=self.steps)
 
     def _log(self, rank: int, step: int, ids: list[int], lr: float, loss: float) -> None:
         record = {"step": step, "ids": ids, "lr": lr, "loss": loss}

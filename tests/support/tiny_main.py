@@ -1,6 +1,7 @@
-"""Runs Tiny as a script, for the launcher: CHECKPOINT_DIR LOG_DIR [raise-at-step]."""
+"""Runs Tiny as a script: CHECKPOINT_DIR LOG_DIR [raise-at-step [remove-results]]."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def main() -> None:
         if rank == 1 and step == fail_at:
             raise ValueError("a bug of the script")
 
+    if sys.argv[4:] == ["remove-results"]:
+        shutil.rmtree(os.environ["REPRIEVE_RESULT_DIR"], ignore_errors=True)
     checkpoints, log_dir = Path(sys.argv[1]), Path(sys.argv[2])
     Tiny(checkpoint_dir=checkpoints, log_dir=log_dir, in_step=in_step).train(
         int(os.environ["RANK"])

@@ -68,7 +68,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     if name is None or path.is_symlink() or not path.is_dir():
         raise UncommittedError(f"{path}: not a directory of ours")
     try:
-        data = read_json_object(path / MARKER, max_bytes=MAX_MARKER_BYTES)
+        data = read_json_object(path / MARKER, max_bytes=MAX_MARKER_BYTES, may_be_linked=True)
     except FileNotFoundError as error:
         raise UncommittedError(f"{path}: no commit marker, the save never finished") from error
     except UntrustedFileError as error:

@@ -88,7 +88,7 @@ def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
 def _read_manifest(directory: Path, rank: int) -> list[FileEntry]:
     path = directory / manifest_file(rank)
     try:
-        match read_json_object(path, max_bytes=MAX_MANIFEST_BYTES):
+        match read_json_object(path, max_bytes=MAX_MANIFEST_BYTES, may_be_linked=True):
             case {"schema": 1, "rank": int(of_rank), "files": list(entries)} if of_rank == rank:
                 return [FileEntry.from_json(entry) for entry in entries]
     except (OSError, UntrustedFileError, ValueError) as error:

@@ -60,7 +60,7 @@ def read_rank_state(directory: Path, rank: int) -> RankState:
     """
     path = directory / state_file(rank)
     try:
-        data = read_json_object(path, max_bytes=MAX_STATE_BYTES)
+        data = read_json_object(path, max_bytes=MAX_STATE_BYTES, may_be_linked=True)
     except (OSError, UntrustedFileError) as error:
         raise CheckpointError(f"{path} cannot be used: {error}") from error
     match data:

@@ -10,10 +10,10 @@ import os
 import resource
 import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch.distributed.run
 from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -23,6 +23,7 @@ from torch.distributed.elastic.rendezvous.api import RendezvousError
 from trainer_hooks.errors import FlagError
 from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
+from trainer_hooks.launch.waiting import StopWhileWaiting
 from trainer_hooks.results import (
     LAUNCHER_PID_VARIABLE,
     RESULT_DIR_VARIABLE,
@@ -52,17 +53,20 @@ class LaunchReport:
     """By local rank."""
 
 
-def launch(arguments: Sequence[str], *, window_s: float) -> LaunchReport:
+def launch(
+    arguments: Sequence[str], *, window_s: float, leave: Callable[[LaunchReport], NoReturn]
+) -> LaunchReport:
     """Run a script on this node's ranks as torchrun does, and say how it ended.
 
     Args:
         arguments: torchrun's own, then the script and its arguments.
         window_s: How long the ranks may take between SIGTERM and their exit.
+        leave: Ends the process with a report; called from a thread when a stop comes while no
+            rank has been started.
     """
     notice = _stop_in_force()
     if notice is not None:
-        why = f"nothing started: stop notice {notice.id} is in force on this node"
-        return LaunchReport(exit_code=EXIT_PREEMPTED, reason=why)
+        return _nothing_started(notice)
     options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
     _set_environment(window_s)
     _raise_file_limit()
@@ -70,7 +74,10 @@ def launch(arguments: Sequence[str], *, window_s: float) -> LaunchReport:
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
         os.environ[LAUNCHER_PID_VARIABLE] = str(os.getpid())
+        waiting = StopWhileWaiting(lambda notice: leave(_nothing_started(notice)))
+        waiting.start()
         failures, stopped_by, reason = _run(options)
+        waiting.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
     return LaunchReport(exit_code=code, reason=_summary(results, reason), results=results)
@@ -81,12 +88,13 @@ def write_report(report: LaunchReport, path: Path) -> None:
     path.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
 
 
+def _nothing_started(notice: StopNotice) -> LaunchReport:
+    why = f"nothing started: stop notice {notice.id} is in force on this node"
+    return LaunchReport(exit_code=EXIT_PREEMPTED, reason=why)
+
+
 def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
     """Run torchrun; return what it saw die, the signal that stopped it, and its complaint."""
-    # torchrun's own handlers come with the ranks; a SIGTERM while it waits for other nodes, or
-    # during its imports, must not look like a crash either.
-    for name in _SIGNALS.split(","):
-        signal.signal(signal.Signals[name], _raise_signal)
     try:
         _TORCHRUN.run(options)
     except ChildFailedError as error:
@@ -99,10 +107,6 @@ def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
         # The node that hosts the rendezvous has left first; the ranks' own files still count.
         return {}, None, f"the rendezvous is lost: {error}"
     return {}, None, None
-
-
-def _raise_signal(number: int, _: object) -> None:
-    raise SignalException(f"got {signal.Signals(number).name}", signal.Signals(number))
 
 
 def _deaths(error: ChildFailedError) -> str:

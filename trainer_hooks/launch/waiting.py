@@ -1,0 +1,41 @@
+"""Stops that come while the launcher waits: for the other nodes, and for its own imports.
+
+torchrun handles signals once its ranks run. Before that its main thread may sit in a rendezvous
+for minutes, where no Python handler runs, for a node that was perhaps taken by the same reclaim.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from trainer_hooks.flag import StopNotice
+from trainer_hooks.stop import StopListener
+
+
+class StopWhileWaiting:
+    """Calls ``leave`` from a thread when a stop comes and no rank has been started yet."""
+
+    def __init__(self, leave: Callable[[StopNotice], None]) -> None:
+        self._leave = leave
+        self._listener = StopListener(self._on_news)
+
+    def start(self) -> None:
+        """Listen from now on. Call it from the main thread."""
+        self._listener.start()
+
+    def close(self) -> None:
+        """Give the signal handlers back. Call it from the main thread."""
+        self._listener.close()
+
+    def _on_news(self) -> None:
+        notice = self._listener.pending()
+        if notice is not None and notice.is_stop and not _has_children():
+            self._leave(notice)
+
+
+def _has_children() -> bool:
+    """Tell whether this process has started any; True where the kernel does not say."""
+    try:
+        tasks = list(Path("/proc/self/task").iterdir())
+        return any((task / "children").read_text(encoding="ascii").strip() for task in tasks)
+    except OSError:
+        return True
