@@ -15,7 +15,7 @@ from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.guard import Guard
-from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
+from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
 from trainer_hooks.orphan import stop_with_launcher
 from trainer_hooks.outcome import RunOutcome
@@ -251,8 +251,8 @@ class TrainerHooks:
 
     def _leave_now(self) -> None:
         """End the process from the guard's thread, with whatever is done by now."""
-        self._tell(RankState.SAVED)
-        exit_at_once(EXIT_PREEMPTED)
+        self._tell(RankState.FINISHED if self._is_finished else RankState.SAVED)
+        exit_at_once(EXIT_DONE if self._is_finished else EXIT_PREEMPTED)
 
     def _close(self) -> None:
         for batches in self._batches:
