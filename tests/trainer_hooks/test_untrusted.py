@@ -65,6 +65,15 @@ def test_file_is_refused_when_it_is_not_a_plain_one(
     assert open_descriptors() == before
 
 
+def test_file_is_read_when_it_may_have_several_names(tmp_path: Path) -> None:
+    """A checkpoint that somebody keeps by hard links is one; a symbolic link stays refused."""
+    make_hard_link(tmp_path / "COMMIT")
+    assert read_json_object(tmp_path / "COMMIT", max_bytes=LIMIT, may_be_linked=True) == {}
+    (tmp_path / "link").symlink_to(tmp_path / "COMMIT")
+    with pytest.raises(UntrustedFileError):
+        read_json_object(tmp_path / "link", max_bytes=LIMIT, may_be_linked=True)
+
+
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero"])
 def test_file_is_refused_when_it_is_a_device(device: str) -> None:
     """A device may never end."""
