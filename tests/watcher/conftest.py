@@ -7,6 +7,7 @@ from blockbuster import BlockBuster
 from hypothesis import settings
 
 from tests.support.clocks import TurnedClock
+from tests.support.moto_aws import Moto, moto_server
 from tests.support.scripted_imds import ScriptedImds, scripted_imds
 from watcher.metrics import Metrics
 
@@ -41,3 +42,18 @@ async def imds() -> AsyncIterator[ScriptedImds]:
     """Run a scripted metadata server on loopback."""
     async with scripted_imds() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def moto_process() -> Iterator[Moto]:
+    """Run one AWS for all tests, each of which has queues of its own."""
+    with moto_server() as server:
+        yield server
+
+
+@pytest.fixture
+def moto(moto_process: Moto, monkeypatch: pytest.MonkeyPatch) -> Moto:
+    """Let boto3 find the AWS on loopback."""
+    for name, value in moto_process.environment.items():
+        monkeypatch.setenv(name, value)
+    return moto_process

@@ -5,13 +5,13 @@ matter are the same. Source: EC2 Auto Scaling user guide, "EventBridge event ref
 "Prepare to add a lifecycle hook" (read 2026-11-30).
 """
 
+from watcher.aws.hook import LifecycleHook
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
 from watcher.sources.aws_messages.reading import (
     ForInstance,
     Grounds,
     Ignored,
-    LifecycleHook,
     Notices,
     Reading,
 )

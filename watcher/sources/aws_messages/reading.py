@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from watcher.aws.hook import LifecycleHook
 from watcher.notice import Notice
 
 
@@ -23,18 +24,6 @@ class Grounds(StrEnum):
     """About something else than EC2 instances."""
     CLOSED = "closed"
     """The end of what an earlier message has announced."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifecycleHook:
-    """What completes the lifecycle action that a terminating instance waits in.
-
-    Token or instance id name the action to CompleteLifecycleAction; both are kept whole.
-    """
-
-    group: str
-    name: str
-    token: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

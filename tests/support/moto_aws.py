@@ -1,0 +1,126 @@
+"""AWS on loopback: moto's server as a process, and what tests ask of it.
+
+It never repeats or reorders a message, so tests send what is to come twice or late themselves.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import IO, Any, cast
+
+from tests.support.waiting import wait_until
+from watcher.aws.boto import LazyClient
+
+REGION = "us-east-1"
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": REGION,
+}
+
+_LISTENS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
+
+
+class Moto:
+    """A running server; ``environment`` points boto3 to it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.environment = {**ENVIRONMENT, "AWS_ENDPOINT_URL": url}
+
+    def call(self, service: str, operation: str, **arguments: object) -> Mapping[str, Any]:
+        """Make one call of an AWS API; the environment has to be in force."""
+        with closing(LazyClient(service, REGION)) as client:
+            return cast("Mapping[str, Any]", getattr(client.get(), operation)(**arguments))
+
+    def queue(self, **attributes: str) -> str:
+        """Make a queue of a name of its own, and return its URL."""
+        made = self.call(
+            "sqs", "create_queue", QueueName=f"test-{uuid.uuid4()}", Attributes=attributes
+        )
+        return str(made["QueueUrl"])
+
+    def send(self, queue_url: str, bodies: Sequence[str]) -> None:
+        """Put messages into a queue."""
+        with closing(LazyClient("sqs", REGION)) as client:
+            sqs: Any = client.get()
+            for start in range(0, len(bodies), 10):
+                entries = [
+                    {"Id": str(number), "MessageBody": body}
+                    for number, body in enumerate(bodies[start : start + 10])
+                ]
+                sqs.send_message_batch(QueueUrl=queue_url, Entries=entries)
+
+    def counts(self, queue_url: str) -> tuple[int, int]:
+        """Return how many messages of a queue can be received, and how many are hidden."""
+        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+        answer = self.call(
+            "sqs", "get_queue_attributes", QueueUrl=queue_url, AttributeNames=list(names)
+        )
+        seen, hidden = (int(answer["Attributes"][name]) for name in names)
+        return seen, hidden
+
+    def arn(self, queue_url: str) -> str:
+        """Return the ARN of a queue."""
+        answer = self.call(
+            "sqs", "get_queue_attributes", QueueUrl=queue_url, AttributeNames=["QueueArn"]
+        )
+        return str(answer["Attributes"]["QueueArn"])
+
+    async def becomes(self, queue_url: str, counts: tuple[int, int]) -> None:
+        """Wait until a queue has so many messages to be received, and so many hidden."""
+        async with asyncio.timeout(30):
+            while await asyncio.to_thread(self.counts, queue_url) != counts:  # noqa: ASYNC110 - asked for over HTTP
+                await asyncio.sleep(0.05)
+
+
+@contextmanager
+def moto_server() -> Iterator[Moto]:
+    """Run moto's server in the block."""
+    with tempfile.TemporaryFile("w+") as log:  # not a pipe: it writes a line for each request
+        process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env={**os.environ, **ENVIRONMENT},
+        )
+        try:
+            yield Moto(_url(log))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _url(log: IO[str]) -> str:
+    def found() -> re.Match[str] | None:
+        log.seek(0)
+        return _LISTENS.search(log.read())
+
+    wait_until(found)
+    match = found()
+    assert match is not None
+    return match[1]
+
+
+def spot_warning(instance_id: str, event_id: str = "", said: str = "") -> str:
+    """Return EventBridge's warning that an instance is interrupted, as it lies in a queue."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": event_id or str(uuid.uuid4()),
+            "detail-type": "EC2 Spot Instance Interruption Warning",
+            "source": "aws.ec2",
+            "account": "123456789012",
+            "time": said or "2026-11-30T10:05:06Z",
+            "region": REGION,
+            "resources": [f"arn:aws:ec2:us-east-1b:instance/{instance_id}"],
+            "detail": {"instance-id": instance_id, "instance-action": "terminate"},
+        }
+    )

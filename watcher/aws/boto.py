@@ -1,0 +1,127 @@
+"""The only door to boto3: clients that never hang, and AWS's refusals in our words.
+
+boto3 costs half a second and 45 MB, so it is loaded by the first client that is made, and its
+calls block, so every caller makes them in a :class:`watcher.side_thread.SideThread`.
+"""
+
+import contextlib
+import importlib.util
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+from watcher.errors import AwsCallFailed, ConfigError
+
+CONNECT_LIMIT_S = 3.0
+"""Longest wait for a connection, in seconds."""
+
+ANSWER_LIMIT_S = 5.0
+"""Longest wait for an answer, in seconds, beyond the time that the call itself asks AWS to wait."""
+
+_THROTTLED = ("Throttl", "RequestLimitExceeded", "TooManyRequests", "OverLimit", "SlowDown")
+_FORBIDDEN = ("AccessDenied", "AuthorizationError", "UnauthorizedOperation", "Forbidden")
+_CREDENTIALS = ("ExpiredToken", "InvalidClientTokenId", "UnrecognizedClient", "SignatureDoesNot")
+_MISSING = ("NonExistentQueue", "QueueDoesNotExist")
+
+
+def require_boto3(what_for: str) -> None:
+    """Make sure that boto3 is installed, without loading it.
+
+    Raises:
+        ConfigError: It is not; names the extra that brings it.
+    """
+    if importlib.util.find_spec("boto3") is None:
+        raise ConfigError(f"{what_for} needs boto3: pip install 'reprieve[aws]'")
+
+
+class LazyClient:
+    """A boto3 client that is made when it is first needed, whichever thread needs it.
+
+    Nothing is tried twice: each caller has its own idea of when to ask again.
+
+    Args:
+        service: boto3's name of the AWS service, such as ``sqs``.
+        region: Where it is; None for what the environment says.
+        wait_s: Seconds that a call of it may ask AWS to wait, as a long poll does.
+    """
+
+    def __init__(self, service: str, region: str | None, *, wait_s: float = 0.0) -> None:
+        self._service = service
+        self._region = region
+        self._wait_s = wait_s
+        self._making = threading.Lock()
+        self._made: Any = None
+
+    def get(self) -> object:
+        """Return the client; blocks.
+
+        Raises:
+            AwsCallFailed: The environment says neither a region nor where to find one.
+        """
+        with self._making, failing_as(f"client for {self._service}"):
+            if self._made is None:
+                self._made = self._make()
+            return cast("object", self._made)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        if self._made is not None:
+            self._made.close()
+
+    def _make(self) -> object:
+        import boto3  # noqa: PLC0415 - loaded only where AWS's APIs are used
+        from botocore.config import Config  # noqa: PLC0415 - as above
+
+        config = Config(
+            connect_timeout=CONNECT_LIMIT_S,
+            read_timeout=self._wait_s + ANSWER_LIMIT_S,
+            retries={"mode": "standard", "total_max_attempts": 1},
+            user_agent_extra="reprieve-watcher",
+        )
+        # A session of its own: boto3's default one must not be shared between threads.
+        session = boto3.session.Session(region_name=self._region)
+        return cast("object", session.client(self._service, config=config))
+
+
+@contextlib.contextmanager
+def failing_as(what: str) -> Iterator[None]:
+    """Raise what boto3 raises in the block as AwsCallFailed; ``what`` names the call for people.
+
+    Raises:
+        AwsCallFailed: AWS refused the call, or was not reached.
+    """
+    from botocore.exceptions import (  # noqa: PLC0415 - loaded only where AWS's APIs are used
+        BotoCoreError,
+        ClientError,
+        ConnectTimeoutError,
+        NoCredentialsError,
+        ReadTimeoutError,
+    )
+
+    try:
+        yield
+    except ClientError as error:
+        refusal: dict[str, Any] = error.response.get("Error", {})
+        code, said = str(refusal.get("Code", "")), str(refusal.get("Message", ""))
+        message = f"{what}: {code}: {said}"[:512]
+        raise AwsCallFailed(message, outcome=_outcome(code), code=code) from error
+    except (ConnectTimeoutError, ReadTimeoutError) as error:
+        raise AwsCallFailed(f"{what}: {error}"[:512], outcome="timeout") from error
+    except NoCredentialsError as error:
+        hint = "give the instance a role, or the process AWS credentials"
+        raise AwsCallFailed(f"{what}: no credentials: {hint}", outcome="credentials") from error
+    except (BotoCoreError, OSError) as error:
+        raise AwsCallFailed(f"{what}: {error}"[:512], outcome="connection") from error
+
+
+def _outcome(code: str) -> str:
+    """Return the metric's word for a refusal; AWS spells its codes with many prefixes."""
+    for outcome, parts in (
+        ("throttled", _THROTTLED),
+        ("forbidden", _FORBIDDEN),
+        ("credentials", _CREDENTIALS),
+        ("no_queue", _MISSING),
+    ):
+        if any(part in code for part in parts):
+            return outcome
+    return "refused"

@@ -1,0 +1,140 @@
+"""One SQS queue: receive, delete, hide for longer; each verb in a thread of its own.
+
+A receive may wait at AWS for 20 s, so the other two must not stand behind it.
+
+Source: SQS API reference, ReceiveMessage, DeleteMessageBatch, ChangeMessageVisibilityBatch;
+SQS developer guide, "Long polling" and "Visibility timeout" (read 2026-11-30).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
+
+from watcher.aws.boto import LazyClient, failing_as
+from watcher.side_thread import SideThread
+
+LONG_POLL_S = 20
+"""Longest wait of a receive at AWS, in seconds."""
+
+BATCH = 10
+"""Most messages in one call."""
+
+_REGION = re.compile(r"(?:sqs\.|queue\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as it left the queue; others can't see it until its visibility runs out."""
+
+    id: str
+    """The same at every receipt."""
+    handle: str
+    """What this receipt is deleted by; an older one deletes nothing, and does not say so."""
+    body: str
+    receipts: int
+    """How often the queue has given it out, this time included; AWS says approximately."""
+
+
+class _Client(Protocol):
+    def receive_message(self, **arguments: object) -> Mapping[str, Any]: ...
+    def delete_message_batch(self, **arguments: object) -> Mapping[str, Any]: ...
+    def change_message_visibility_batch(self, **arguments: object) -> Mapping[str, Any]: ...
+
+
+class SqsQueue:
+    """A queue of ours, by its URL; its region is read from that, else from the environment."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._boto = LazyClient("sqs", region_of(url), wait_s=LONG_POLL_S)
+        self._receiving = SideThread[list[Message]]("sqs-receive")
+        self._deleting = SideThread[list[str]]("sqs-delete")
+        self._hiding = SideThread[list[str]]("sqs-hide")
+
+    async def receive(self, *, wait_s: int, visibility_s: int) -> list[Message]:
+        """Return up to ten messages, and hide them for ``visibility_s`` seconds.
+
+        Waits up to ``wait_s`` seconds at AWS for the first one. A caller that is cancelled leaves
+        the call running; what it brings is seen again when its visibility runs out.
+
+        Raises:
+            AwsCallFailed: It is unknown whether there are messages.
+        """
+        work = partial(self._receive, wait_s, visibility_s)
+        return await self._receiving.call(lambda: work)
+
+    async def delete(self, handles: Sequence[str]) -> list[str]:
+        """Delete up to ten messages by their receipts; return those that AWS did not take.
+
+        Raises:
+            AwsCallFailed: Perhaps none has been deleted.
+        """
+        work = partial(self._delete, handles)
+        return await self._deleting.call(lambda: work)
+
+    async def hide(self, handles: Sequence[str], *, visibility_s: int) -> list[str]:
+        """Hide up to ten messages for ``visibility_s`` seconds from now; return as delete does.
+
+        Raises:
+            AwsCallFailed: Perhaps none has been hidden.
+        """
+        work = partial(self._hide, handles, visibility_s)
+        return await self._hiding.call(lambda: work)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._boto.close()
+
+    def _receive(self, wait_s: int, visibility_s: int) -> list[Message]:
+        with failing_as("SQS ReceiveMessage"):
+            answer = self._client().receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=BATCH,
+                WaitTimeSeconds=wait_s,
+                VisibilityTimeout=visibility_s,
+                MessageSystemAttributeNames=["ApproximateReceiveCount"],
+            )
+        return [_message(raw) for raw in answer.get("Messages", ())]
+
+    def _delete(self, handles: Sequence[str]) -> list[str]:
+        entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
+        with failing_as("SQS DeleteMessage"):
+            answer = self._client().delete_message_batch(QueueUrl=self._url, Entries=entries)
+        return _failed(answer, handles)
+
+    def _hide(self, handles: Sequence[str], visibility_s: int) -> list[str]:
+        entries = [
+            {"Id": str(n), "ReceiptHandle": handle, "VisibilityTimeout": visibility_s}
+            for n, handle in enumerate(handles)
+        ]
+        with failing_as("SQS ChangeMessageVisibility"):
+            answer = self._client().change_message_visibility_batch(
+                QueueUrl=self._url, Entries=entries
+            )
+        return _failed(answer, handles)
+
+    def _client(self) -> _Client:
+        return cast("_Client", self._boto.get())
+
+
+def region_of(queue_url: str) -> str | None:
+    """Return the region that an SQS queue's URL names; None for one that names none."""
+    found = _REGION.match(urlsplit(queue_url).hostname or "")
+    return found[1] if found else None
+
+
+def _failed(answer: Mapping[str, Any], handles: Sequence[str]) -> list[str]:
+    return [handles[int(entry["Id"])] for entry in answer.get("Failed", ())]
+
+
+def _message(raw: Mapping[str, Any]) -> Message:
+    counted = raw.get("Attributes", {}).get("ApproximateReceiveCount", "1")
+    return Message(
+        id=str(raw["MessageId"]),
+        handle=str(raw["ReceiptHandle"]),
+        body=str(raw["Body"]),
+        receipts=int(counted),
+    )
