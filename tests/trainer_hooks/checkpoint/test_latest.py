@@ -72,6 +72,18 @@ def copy_marker(directory: Path) -> None:
     shutil.copy(other / MARKER, directory / MARKER)
 
 
+def move_and_link(directory: Path) -> None:
+    """Move a checkpoint, and leave a link to it."""
+    moved = directory.rename(directory.with_name("moved"))
+    directory.symlink_to(moved)
+
+
+def move_and_touch(directory: Path) -> None:
+    """Move a checkpoint, and leave a file of its name."""
+    directory.rename(directory.with_name("moved"))
+    directory.touch()
+
+
 TORN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing shard": (lambda d: (d / SHARD).unlink(), f"{SHARD} is missing"),
     "short shard": (lambda d: os.truncate(d / SHARD, 14), "has 14 bytes, the marker says 15"),
@@ -107,14 +119,8 @@ TORN: dict[str, tuple[Callable[[Path], object], str]] = {
     "names /etc/passwd": (lambda d: rename_entry(d, "../../etc/passwd"), "no file entry"),
     "names an absolute path": (lambda d: rename_entry(d, "/etc/passwd"), "no file entry"),
     "names its parent": (lambda d: rename_entry(d, ".."), "no file entry"),
-    "directory is a link": (
-        lambda d: d.rename(d.with_name("moved")) and d.symlink_to(d.with_name("moved")),  # type: ignore[func-returns-value]  # nobody looks
-        "not a directory of ours",
-    ),
-    "directory is a file": (
-        lambda d: d.rename(d.with_name("moved")) and d.write_text(""),
-        "not a directory of ours",
-    ),
+    "directory is a link": (move_and_link, "not a directory of ours"),
+    "directory is a file": (move_and_touch, "not a directory of ours"),
 }
 
 
