@@ -39,8 +39,13 @@ def run(config: Config) -> None:
     """Protect this node until SIGTERM or SIGINT; a second one ends the process at once.
 
     Raises:
-        ConfigError: The run directory or the boot id can't be used.
+        ConfigError: There is nothing to hear, or the run directory or boot id can't be used.
     """
+    if config.aws.metadata == "off":
+        raise ConfigError(
+            "the metadata service is switched off (aws.metadata, AWS_EC2_METADATA_DISABLED), so "
+            "there is nothing to hear; set REPRIEVE_AWS_METADATA=on if that was not meant for this"
+        )
     boot_id = _boot_id()
     prepare_run_dir(config.run_dir)
     # Before anything is heard, and before READY: readers may trust a flag from then on.
@@ -74,14 +79,21 @@ class Daemon:
         responder = Responder(self._actions(), self._state, self._metrics, now, lambda _: None)
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with (
-            HttpClient(self._config.aws.metadata_endpoint) as client,
+            self._client() as spot_client,
+            self._client() as client,
             asyncio.TaskGroup() as group,
         ):
             for notice in adopted:
                 inbox.put_nowait(notice)
             answering = group.create_task(responder.run(inbox))
-            source = self._source_type(client, self._health, now, adopted)
-            hearing = group.create_task(keep_running(source, inbox, now))
+            source = self._source_type(
+                (spot_client, client),
+                self._health,
+                now,
+                adopted,
+                may_use_v1=self._config.aws.metadata_v1 == "on",
+            )
+            hearing = [group.create_task(keep_running(lane, inbox, now)) for lane in source.lanes]
             listen = self._config.faces.listen
             showing = group.create_task(keep_serving(self._routes(), listen, bound))
             log.info("ready listen=%s node=%s", await bound, self._config.node)
@@ -89,13 +101,18 @@ class Daemon:
             await stop.wait()
             log.info("stopping")
             notify("STOPPING=1")
-            hearing.cancel()
+            for task in hearing:
+                task.cancel()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_LIMIT_S):
                     await inbox.join()
             answering.cancel()
             showing.cancel()
         log.info("stopped")
+
+    def _client(self) -> HttpClient:
+        aws = self._config.aws
+        return HttpClient(aws.metadata_endpoint, aws.metadata_limit_s)
 
     def _actions(self) -> dict[str, Action]:
         settings = self._config.signal

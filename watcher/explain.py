@@ -18,8 +18,8 @@ from types import MappingProxyType
 from watcher.errors import ConfigError, SourceMalformed
 from watcher.notice import Moment, Notice, rfc3339
 from watcher.policy import stand
-from watcher.sources.aws_imds import parse_instance_action, parse_rebalance
 from watcher.sources.aws_imds_events import parse_scheduled_events, parse_target_lifecycle_state
+from watcher.sources.aws_imds_spot import parse_instance_action, parse_rebalance
 from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES, parse_message
 from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Ignored
 from watcher.sources.aws_times import any_instant

@@ -34,6 +34,8 @@ class SourceHealth:
         self, source: str, keys: tuple[str, ...], started: Moment, metrics: Metrics
     ) -> None:
         self.source = source
+        self.facts: dict[str, str] = {}
+        """What the source has learnt of the node besides notices, for people."""
         self.keys = {key: KeyHealth(blind_since=started) for key in keys}
         self._metrics = metrics
         self._export()

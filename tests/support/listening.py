@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from tests.support.clocks import TurnedClock
 from tests.support.scripted_imds import ScriptedImds
@@ -11,7 +12,9 @@ from watcher.health import SourceHealth
 from watcher.httpclient import HttpClient
 from watcher.metrics import Metrics
 from watcher.notice import Notice
-from watcher.sources.aws_imds import KEYS, SPOT, AwsImds
+from watcher.sources.aws_imds import KEYS, AwsImds
+from watcher.sources.aws_imds_spot import SPOT
+from watcher.sources.lane import Look
 from watcher.sources.pace import Pace
 from watcher.supervise import keep_running
 
@@ -24,6 +27,7 @@ class Ears:
     """A source under supervision, and what has come of it."""
 
     source: AwsImds
+    health: SourceHealth
     inbox: asyncio.Queue[Notice]
 
     def heard(self) -> list[Notice]:
@@ -32,7 +36,7 @@ class Ears:
 
     def blind(self, key: str = SPOT) -> bool:
         """Tell whether the key is blind at the moment."""
-        return self.source.health.keys[key].blind_since is not None
+        return self.health.keys[key].blind_since is not None
 
 
 @asynccontextmanager
@@ -41,18 +45,28 @@ async def listening(
     clock: TurnedClock,
     *,
     adopted: tuple[Notice, ...] = (),
+    may_use_v1: bool = True,
 ) -> AsyncIterator[Ears]:
     """Run the source as the daemon does, but a hundred times as fast."""
-    async with HttpClient(imds.url) as client:
+    async with HttpClient(imds.url) as first, HttpClient(imds.url) as second:
         health = SourceHealth(AwsImds.name, KEYS, clock(), Metrics())
-        source = AwsImds(client, health, clock, adopted)
-        for key in source._paces:
-            source._paces[key] = Pace(0.01)
-        ears = Ears(source, asyncio.Queue())
-        running = asyncio.create_task(keep_running(source, ears.inbox, clock))
+        source = AwsImds((first, second), health, clock, adopted, may_use_v1=may_use_v1)
+        for lane in source.lanes:
+            lane._looks = [hurried(look) for look in lane._looks]
+        ears = Ears(source, health, asyncio.Queue())
+        running = [
+            asyncio.create_task(keep_running(lane, ears.inbox, clock)) for lane in source.lanes
+        ]
         try:
             yield ears
         finally:
-            assert not running.done(), "the source has ended by itself"
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            assert not any(task.done() for task in running), "a lane has ended by itself"
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+def hurried(look: Look) -> Look:
+    """Make a key's pace a hundred times as fast; one that is read once stays so."""
+    every_s = look.pace._every_s
+    return replace(look, pace=Pace(every_s if every_s == inf else 0.01))

@@ -27,15 +27,17 @@ class Reply:
 class ScriptedImds:
     """A metadata server that plays, path by path, a list of replies; the last one stays.
 
-    Unscripted paths are 404. The token is enforced as on EC2 unless the token path is scripted.
+    Unscripted paths are 404. The token is enforced as on EC2 unless its path is scripted or none is
+    needed.
     """
 
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[tuple[str, str]] = []
         self.headers: list[dict[str, str]] = []
-        self.connections: set[object] = set()
+        self.connections: dict[object, set[str]] = {}
         self.token_ttl_s = 21_600
+        self.needs_token = True
         self.tokens: set[str] = set()
         self._scripts: dict[str, list[Reply]] = {}
         self._changed = asyncio.Condition()
@@ -70,13 +72,14 @@ class ScriptedImds:
         """Play the next reply for the path."""
         self.requests.append((request.method, request.path))
         self.headers.append(dict(request.headers))
-        self.connections.add(request.transport)
+        self.connections.setdefault(request.transport, set()).add(request.path)
         async with self._changed:
             self._changed.notify_all()
         script = self._scripts.get(request.path)
         if script is None and request.path == TOKEN_PATH:
             return self._mint()
-        if request.path != TOKEN_PATH and request.headers.get(TOKEN_HEADER) not in self.tokens:
+        is_refused = self.needs_token and request.headers.get(TOKEN_HEADER) not in self.tokens
+        if request.path != TOKEN_PATH and is_refused:
             return web.Response(status=401)
         reply = Reply(404, b"<html>404 - Not Found</html>")
         if script:

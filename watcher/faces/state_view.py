@@ -52,6 +52,7 @@ def _source(health: SourceHealth) -> Json:
     since = health.blind_since()
     return {
         **_instant("blind_since", since.wall if since else None),
+        "facts": dict(health.facts),
         "keys": {
             key: {
                 "last_answer": state.last_answer,

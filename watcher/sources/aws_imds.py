@@ -1,99 +1,54 @@
-"""Notices from the EC2 instance metadata service: Spot interruptions and rebalance advice.
+"""Notices from the EC2 instance metadata service: the keys that are read, how often, and on what.
 
-The pure parsers come first, the client after. A key that is there is a notice, 404 is the only
-"no notice", and everything else leaves what is known as it was and makes the source blind.
+Spot interruptions have a connection of their own, so that no answer to another question can delay
+them; everything else shares a second one. A key that is there is a notice, 404 is the only "no
+notice", and everything else leaves what is known as it was and makes the source blind.
 
-Source: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
-recommendations", "Instance metadata categories" (read 2026-11-30).
+Source: EC2 user guide, "Instance metadata categories" (read 2026-11-30).
 """
 
 import asyncio
-import logging
-import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterable
+from math import inf
 
-from watcher.errors import SourceError, SourceThrottled
 from watcher.health import SourceHealth
 from watcher.httpclient import Answer, HttpClient
-from watcher.notice import Deadline, Moment, Notice, NoticeKind
-from watcher.sources.aws_session import ImdsSession
-from watcher.sources.aws_times import rfc3339_instant
-from watcher.sources.aws_windows import HIBERNATE_WINDOW_S, SPOT_ACTIONS, SPOT_WINDOW_S
-from watcher.sources.aws_words import IMDS, detail, notice_id, object_with, shown, word
-from watcher.sources.level import Level
+from watcher.notice import Moment, Notice, NoticeKind
+from watcher.sources.aws_imds_events import ASG_STATE, SCHEDULED
+from watcher.sources.aws_imds_spot import REBALANCE, SPOT, TERMINATION_TIME
+from watcher.sources.aws_instance import IDENTITY, INSTANCE_ID, LIFE_CYCLE, AwsInstance
+from watcher.sources.aws_keys import (
+    Fact,
+    InstanceAction,
+    Rebalance,
+    ScheduledEvents,
+    TargetLifecycleState,
+    TerminationTime,
+)
+from watcher.sources.aws_session import ImdsSession, TokenBox
+from watcher.sources.aws_words import IMDS
+from watcher.sources.lane import Key, Lane, Look
 from watcher.sources.pace import Pace
 
-log = logging.getLogger(__name__)
-
 NAME = IMDS
-SPOT = "spot/instance-action"
-REBALANCE = "events/recommendations/rebalance"
-KEYS = (SPOT, REBALANCE)
+KEYS = (SPOT, REBALANCE, ASG_STATE, SCHEDULED)
+"""Without one of these the source is blind."""
 
-_PREFIX = "/latest/meta-data/"
-_INSTANCE_ID = "instance-id"
+_META_DATA = "/latest/meta-data/"
+_DYNAMIC = "/latest/dynamic/"
 
-
-def parse_instance_action(body: bytes, received: Moment, instance_id: str | None) -> Notice:
-    """Return the preemption that the body of ``spot/instance-action`` announces.
-
-    A body of AWS's with an odd action or time is a notice all the same, under the promised
-    window; ``detail["malformed"]`` then says what was odd.
-
-    Raises:
-        SourceMalformed: The body is not AWS's: no JSON object, or one without action and time.
-    """
-    data = object_with(("action", "time"), body, SPOT)
-    action, time = word(data.get("action")), word(data.get("time"))
-    stated = rfc3339_instant(data.get("time"))
-    odd = [] if action in SPOT_ACTIONS else [shown("action", data)]
-    odd += [] if stated else [shown("time", data)]
-    deadline = Deadline.after(received, SPOT_WINDOW_S)
-    if stated:
-        deadline = Deadline.stated(stated, seen=received, longest_s=SPOT_WINDOW_S)
-    if action == "hibernate":
-        deadline = Deadline.after(received, HIBERNATE_WINDOW_S)
-    return Notice(
-        id=notice_id("aws-spot", action, time, instance_id),
-        kind=NoticeKind.PREEMPTION,
-        source=NAME,
-        received=received,
-        deadline=deadline,
-        action=action,
-        instance_id=instance_id,
-        detail=detail({"time": time}, odd),
-    )
-
-
-def parse_rebalance(body: bytes, received: Moment, instance_id: str | None) -> Notice:
-    """Return the advice that the body of ``events/recommendations/rebalance`` gives.
-
-    Its ``noticeTime`` is when the signal was emitted; there is no deadline.
-
-    Raises:
-        SourceMalformed: The body is not AWS's: no JSON object, or one without noticeTime.
-    """
-    data = object_with(("noticeTime",), body, REBALANCE)
-    time = word(data.get("noticeTime"))
-    odd = [] if rfc3339_instant(data.get("noticeTime")) else [shown("noticeTime", data)]
-    return Notice(
-        id=notice_id("aws-rebalance", time, instance_id),
-        kind=NoticeKind.REBALANCE,
-        source=NAME,
-        received=received,
-        instance_id=instance_id,
-        detail=detail({"noticeTime": time}, odd),
-    )
+_SCHEDULED_KINDS = (NoticeKind.MAINTENANCE, NoticeKind.HARDWARE)
 
 
 class AwsImds:
-    """The notices of the instance that the daemon runs on.
+    """The notices of the instance that the daemon runs on, as two sources in one.
 
     Args:
-        client: A client for the IMDS endpoint's base URL.
-        health: Where usable answers are noted.
+        clients: Two clients for the IMDS endpoint's base URL: for Spot, and for all else.
+        health: Where usable answers are noted, and what was learnt of the instance.
         now: Reads both clocks.
         adopted: Notices that an earlier run of the daemon has left in force.
+        may_use_v1: Whether IMDSv1 will do where there is no IMDSv2.
     """
 
     name = NAME
@@ -101,82 +56,61 @@ class AwsImds:
 
     def __init__(
         self,
-        client: HttpClient,
+        clients: tuple[HttpClient, HttpClient],
         health: SourceHealth,
         now: Callable[[], Moment],
-        adopted: tuple[Notice, ...] = (),
+        adopted: Iterable[Notice] = (),
+        *,
+        may_use_v1: bool = True,
     ) -> None:
-        self.health = health
-        self._now = now
-        self._clock = asyncio.get_running_loop().time
-        self._session = ImdsSession(client, self._clock)
-        self._instance_id: str | None = None
+        self.instance = AwsInstance(health.facts)
+        clock = asyncio.get_running_loop().time
+        tokens = TokenBox()
+        spot, rest = (
+            ImdsSession(client, clock, tokens, may_use_v1=may_use_v1) for client in clients
+        )
+        first, others = self._looks(tuple(adopted))
+        self.lanes = (
+            Lane(NAME, spot, [first], health, now),
+            # Renewed here, ahead of its end, the token never costs a Spot poll anything.
+            Lane(NAME, Renewing(rest), others, health, now),
+        )
+        """Each is run by itself, side by side."""
+
+    def _looks(self, adopted: tuple[Notice, ...]) -> tuple[Look, list[Look]]:
+        """Return the key that has a lane of its own, and the others in order of rank."""
+        instance = self.instance
         by_kind = {notice.kind: notice for notice in adopted}
-        self._levels = {
-            SPOT: Level(by_kind.get(NoticeKind.PREEMPTION)),
-            REBALANCE: Level(by_kind.get(NoticeKind.REBALANCE)),
-        }
-        # In order of rank: what is due first in this table is fetched first.
-        self._paces = {SPOT: Pace(1.0), REBALANCE: Pace(5.0), _INSTANCE_ID: Pace(5.0)}
+        events = [notice for notice in adopted if notice.kind in _SCHEDULED_KINDS]
+        action = InstanceAction(instance, by_kind.get(NoticeKind.PREEMPTION))
+        state = TargetLifecycleState(instance, by_kind.get(NoticeKind.TERMINATION))
+        rebalance = Rebalance(instance, by_kind.get(NoticeKind.REBALANCE))
+        return _look(SPOT, 1.0, action), [
+            _look(ASG_STATE, 5.0, state),
+            _look(REBALANCE, 5.0, rebalance),
+            _look(SCHEDULED, 30.0, ScheduledEvents(instance, events)),
+            _nicety(_META_DATA + TERMINATION_TIME, 5.0, TerminationTime(instance, action)),
+            _nicety(_META_DATA + INSTANCE_ID, inf, Fact(instance.learn_id)),
+            _nicety(_DYNAMIC + IDENTITY, inf, Fact(instance.learn_identity)),
+            _nicety(_META_DATA + LIFE_CYCLE, inf, Fact(instance.learn_life_cycle)),
+        ]
 
-    async def notices(self) -> AsyncIterator[Notice]:
-        """Yield notices as they appear and as they are withdrawn; see :class:`base.Source`."""
-        while True:
-            key = await self._next_due()
-            if key == _INSTANCE_ID:
-                await self._housekeeping()
-                continue
-            for notice in await self._look(key):
-                yield notice
 
-    async def _next_due(self) -> str:
-        while True:
-            for key, pace in self._paces.items():
-                if pace.due_at <= self._clock():
-                    return key
-            await asyncio.sleep(min(pace.due_at for pace in self._paces.values()) - self._clock())
+class Renewing:
+    """A session that renews its token before an answer of its own can be refused."""
 
-    async def _look(self, key: str) -> list[Notice]:
-        began = self._clock()
-        try:
-            answer = await self._session.get(_PREFIX + key)
-            now = self._now()
-            news = self._news(key, answer, now)
-        except SourceError as error:
-            error.key = key
-            self._levels[key].unknown()
-            if isinstance(error, SourceThrottled):
-                self._paces[key].throttled(self._clock())
-            else:
-                self._paces[key].fetched(self._clock())
-            raise
-        self._paces[key].fetched(self._clock())
-        what = "present" if answer.status == 200 else "absent"
-        if self.health.answered(key, what, now, took_s=self._clock() - began):
-            log.info("source answers source=%s key=%s answer=%s", self.name, key, what)
-        return news
+    def __init__(self, session: ImdsSession) -> None:
+        self._session = session
 
-    def _news(self, key: str, answer: Answer, now: Moment) -> list[Notice]:
-        level = self._levels[key]
-        if answer.status == 404:
-            return level.absent(now)
-        parse = parse_instance_action if key == SPOT else parse_rebalance
-        return level.present(parse(answer.body, now, self._instance_id))
+    async def get(self, path: str) -> Answer:
+        """Renew the token if its end is near, then get ``path`` as the session does."""
+        await self._session.renew()
+        return await self._session.get(path)
 
-    async def _housekeeping(self) -> None:
-        """Renew the token ahead of time, and learn the instance's id: never before a poll."""
-        if self._session.has_token:
-            await self._session.renew()
-            if self._instance_id is None:
-                await self._identify()
-        self._paces[_INSTANCE_ID].fetched(self._clock())
 
-    async def _identify(self) -> None:
-        try:
-            answer = await self._session.get(_PREFIX + _INSTANCE_ID)
-        except SourceError as error:
-            log.debug("instance id unknown source=%s why=%s", self.name, error)
-            return
-        text = answer.body.decode("latin-1").strip()
-        if answer.status == 200 and re.fullmatch(r"[A-Za-z0-9-]{1,64}", text):
-            self._instance_id = text
+def _look(name: str, every_s: float, key: Key) -> Look:
+    return Look(name, _META_DATA + name, Pace(every_s), key)
+
+
+def _nicety(path: str, every_s: float, key: Key) -> Look:
+    return Look(path, path, Pace(every_s), key, is_vital=False)

@@ -34,7 +34,7 @@ class Level:
         if old is not None and not _is_news(seen, old):
             return []
         self._standing = seen
-        return [seen] if old is None else [seen, replace(old, withdrawn=True)]
+        return [seen] if old is None else [seen, withdrawal(old, "replaced")]
 
     def absent(self, now: Moment) -> list[Notice]:
         """Take in the cloud's own word that the key is not there."""
@@ -46,11 +46,22 @@ class Level:
         if now.boottime_s < over + GRACE_S:
             return []
         self._standing = None
-        return [replace(old, withdrawn=True)]
+        return [withdrawal(old, "survived" if old.deadline else "over")]
+
+    def over(self) -> list[Notice]:
+        """Take in the cloud's own word that what it had said is no longer so."""
+        self._absences = 0
+        old, self._standing = self._standing, None
+        return [] if old is None else [withdrawal(old, "over")]
 
     def unknown(self) -> None:
         """Take in a failed fetch: it withdraws nothing and breaks a run of absences."""
         self._absences = 0
+
+
+def withdrawal(notice: Notice, outcome: str) -> Notice:
+    """Return what takes the notice back, and says what has become of it."""
+    return replace(notice, withdrawn=True, outcome=outcome)
 
 
 def _is_news(seen: Notice, old: Notice) -> bool:

@@ -1,18 +1,20 @@
 """The AWS source against a scripted metadata server: what it hears, asks for, and how often."""
 
-import asyncio
-from collections.abc import Container
+from dataclasses import replace
+from math import inf
 
 import pytest
 
 from tests.support.clocks import START, TurnedClock, eventually
-from tests.support.listening import BODY, listening
-from tests.support.scripted_imds import ScriptedImds
+from tests.support.listening import BODY, Ears, listening
+from tests.support.scripted_imds import PREFIX, TOKEN_PATH, ScriptedImds
 from watcher.notice import Deadline, Notice, NoticeKind
-from watcher.sources.aws_imds import KEYS, REBALANCE, SPOT
+from watcher.sources.aws_imds import Renewing
+from watcher.sources.aws_imds_events import ASG_STATE, SCHEDULED
+from watcher.sources.aws_imds_spot import REBALANCE, SPOT, TERMINATION_TIME
 from watcher.sources.level import GRACE_S
-from watcher.sources.pace import Pace
 
+IDENTITY_PATH = "/latest/dynamic/instance-identity/document"
 ADVICE = '{"noticeTime": "2026-11-30T09:58:14Z"}'
 
 
@@ -44,23 +46,23 @@ async def test_source_hears_advice_and_preemption_separately_when_both_are_shown
         assert ears.heard() == []
 
 
-async def test_source_polls_first_and_learns_the_instance_id_later_when_started(
+async def test_source_learns_who_we_are_when_it_has_asked_what_matters(
     imds: ScriptedImds, clock: TurnedClock
 ) -> None:
-    """Who we are never stands before whether we are going."""
+    """Who we are never stands before whether we are going, and is asked for once."""
     imds.play("instance-id", imds.status(200, b"i-0123456789abcdef0\n"))
+    imds.play("instance-life-cycle", imds.status(200, b"interruptible-capacity-reservation"))
+    imds.play(IDENTITY_PATH, imds.json('{"instanceId": "i-0123456789abcdef0", "region": "eu"}'))
     async with listening(imds, clock) as ears:
-        await eventually(lambda: ears.source._instance_id)
+        await eventually(lambda: len(ears.health.facts) == 3)
         imds.play(SPOT, imds.json(BODY))
         notice = await ears.inbox.get()
+        await imds.seen(SCHEDULED, imds.count(SCHEDULED) + 3)
     assert notice.instance_id == "i-0123456789abcdef0"
-    assert [path.rpartition("/")[2] for _, path in imds.requests[:4]] == [
-        "token",
-        "instance-action",
-        "rebalance",
-        "instance-id",
-    ]
-    assert imds.count("instance-id") == 1
+    assert ears.health.facts["instanceLifeCycle"] == "interruptible-capacity-reservation"
+    others = [path for _, path in imds.requests if path.startswith(PREFIX) and SPOT not in path]
+    assert others[0] == PREFIX + ASG_STATE
+    assert imds.count("instance-id") == imds.count(IDENTITY_PATH) == 1
 
 
 @pytest.mark.parametrize("reply", ["hang", "forbidden", "html"])
@@ -83,65 +85,44 @@ async def test_source_hears_without_an_instance_id_when_it_can_not_be_read(
         assert not ears.blind(SPOT)
 
 
-async def test_source_keeps_one_connection_when_it_polls_both_keys(
+async def test_source_keeps_two_connections_when_it_polls_every_key(
     imds: ScriptedImds, clock: TurnedClock
 ) -> None:
-    """Token, both keys and the instance id share it, over many polls."""
+    """Spot alone on one, all else on the other, over many polls and with one token."""
     async with listening(imds, clock):
         await imds.seen(SPOT, 30)
-    assert imds.count(REBALANCE) > 0
-    assert len(imds.connections) == 1
+        await imds.seen(SCHEDULED, 30)
+    assert len(imds.connections) == 2
+    assert {PREFIX + SPOT} in [paths - {TOKEN_PATH} for paths in imds.connections.values()]
+    assert imds.count(TOKEN_PATH) <= 2
 
 
-async def polls_of(
-    imds: ScriptedImds, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch, *, for_s: float
-) -> list[str]:
-    """Return the keys that are asked for in so many seconds of made-up time."""
-    virtual_s, real_sleep, over = 0.0, asyncio.sleep, asyncio.Event()
+def make_renewal_due(ears: Ears) -> None:
+    """Let the token that both lanes share be near its end, for the lane that renews it."""
+    renewing = ears.source.lanes[1]._session
+    assert isinstance(renewing, Renewing)
+    tokens = renewing._session._tokens
+    assert tokens.token is not None
+    tokens.token = replace(tokens.token, renew_before_s=inf)
 
-    async def sleep(delay_s: float) -> None:
-        nonlocal virtual_s
-        if virtual_s + delay_s > for_s:
-            over.set()
-            await asyncio.Event().wait()
-        virtual_s += delay_s
-        await real_sleep(0)
 
+@pytest.mark.parametrize("path", [SCHEDULED, ASG_STATE, REBALANCE, TERMINATION_TIME, TOKEN_PATH])
+async def test_source_polls_spot_on_when_the_answer_to_another_question_hangs(
+    imds: ScriptedImds, clock: TurnedClock, path: str
+) -> None:
+    """While one request for the other key is open, Spot is asked and heard many times."""
     async with listening(imds, clock) as ears:
-        ears.source._clock = lambda: virtual_s
-        ears.source._paces = {SPOT: Pace(1.0), REBALANCE: Pace(5.0), "instance-id": Pace(5.0)}
-        monkeypatch.setattr("watcher.sources.aws_imds.asyncio.sleep", sleep)
-        async with asyncio.timeout(20):
-            await over.wait()
-    return [path.rpartition("/")[2] for _, path in imds.requests if path.endswith(KEYS)]
-
-
-async def test_source_polls_each_key_on_its_grid_when_time_passes(
-    imds: ScriptedImds, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In 30 s the server sees 31 looks at Spot and 7 at rebalances, Spot first each time."""
-    keys = await polls_of(imds, clock, monkeypatch, for_s=30.5)
-    once = ["instance-action", "rebalance"] + ["instance-action"] * 4
-    assert keys == once * 6 + ["instance-action", "rebalance"]
-
-
-@pytest.mark.parametrize(
-    ("status", "polls"),
-    [(429, range(20, 41)), (503, range(20, 41)), (500, (101,))],
-    ids=["429", "503", "500"],
-)
-async def test_source_polls_less_often_only_when_throttled(
-    imds: ScriptedImds,
-    clock: TurnedClock,
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    polls: Container[int],
-) -> None:
-    """In 100 s at least once in 5 s in any case; other failures change nothing in the pace."""
-    imds.play(SPOT, imds.status(status))
-    keys = await polls_of(imds, clock, monkeypatch, for_s=100.5)
-    assert keys.count("instance-action") in polls
-    assert keys.count("rebalance") == 21
+        await imds.seen(SPOT, 3)
+        imds.play(path, imds.fault("hang"))
+        if path == TOKEN_PATH:
+            make_renewal_due(ears)
+        before = imds.count(path)
+        await imds.seen(path, before + 1)
+        polls = imds.count(SPOT)
+        imds.play(SPOT, imds.json(BODY))
+        assert (await ears.inbox.get()).kind is NoticeKind.PREEMPTION
+        await imds.seen(SPOT, polls + 20)
+        assert imds.count(path) == before + 1, "the hanging request is still the only one"
 
 
 async def test_source_says_nothing_new_when_an_adopted_notice_is_shown(

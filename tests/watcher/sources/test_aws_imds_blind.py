@@ -7,7 +7,9 @@ import pytest
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.listening import BODY, listening
 from tests.support.scripted_imds import TOKEN_PATH, Reply, ScriptedImds
-from watcher.sources.aws_imds import REBALANCE, SPOT, AwsImds
+from watcher.sources.aws_diagnosis import FORWARDED
+from watcher.sources.aws_imds import AwsImds
+from watcher.sources.aws_imds_spot import REBALANCE, SPOT
 from watcher.sources.level import ABSENCES_TO_WITHDRAW, GRACE_S
 
 FAULTS: dict[str, Callable[[ScriptedImds], Reply]] = {
@@ -38,10 +40,10 @@ async def test_source_keeps_the_notice_and_goes_blind_when_fetches_fail(
         if outcome not in SLOW:
             await imds.seen(SPOT, imds.count(SPOT) + 2 * ABSENCES_TO_WITHDRAW + 2)
         assert ears.heard() == []
-        health = ears.source.health.keys[SPOT]
+        health = ears.health.keys[SPOT]
         assert health.blind_since == clock()
         assert health.last_answer == "present"
-        counted = ears.source.health._metrics.fetches.labels(AwsImds.name, outcome)
+        counted = ears.health._metrics.fetches.labels(AwsImds.name, outcome)
         assert counted._value.get() >= 1
 
 
@@ -98,7 +100,7 @@ async def test_source_is_blind_when_only_one_key_fails(
         await imds.seen(REBALANCE, 3)
         await eventually(lambda: not ears.blind(REBALANCE))
         assert ears.blind(SPOT)
-        assert ears.source.health.blind_since() is not None
+        assert ears.health.blind_since() is not None
 
 
 async def test_source_is_blind_when_there_is_no_token(
@@ -110,7 +112,9 @@ async def test_source_is_blind_when_there_is_no_token(
         await imds.seen(TOKEN_PATH, 3)
         assert ears.blind(SPOT)
         assert imds.count(SPOT) == 0
-        assert ears.source.health.keys[SPOT].why == "PUT /latest/api/token: HTTP 403"
+        why = ears.health.keys[SPOT].why
+        assert why.startswith("PUT /latest/api/token: HTTP 403")
+        assert why.endswith(FORWARDED)
 
 
 async def test_source_hears_in_a_storm_of_refused_tokens_when_one_gets_through(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
-from watcher.sources.aws_imds import parse_instance_action, parse_rebalance
+from watcher.sources.aws_imds_spot import parse_instance_action, parse_rebalance
 
 RECEIVED = Moment(datetime(2026, 11, 30, 10, 5, 6, tzinfo=UTC), 5000.0)
 DEFAULT = Deadline.after(RECEIVED, 120)

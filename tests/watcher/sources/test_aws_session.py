@@ -5,9 +5,11 @@ import pytest
 from tests.support.scripted_imds import TOKEN_HEADER, TOKEN_PATH, TTL_HEADER, ScriptedImds
 from watcher.errors import SourceError, SourceMalformed, SourceThrottled, SourceUnavailable
 from watcher.httpclient import HttpClient
-from watcher.sources.aws_session import ImdsSession
+from watcher.sources import aws_diagnosis
+from watcher.sources.aws_session import V1_LIFE_S, ImdsSession, TokenBox
 
 KEY = "/latest/meta-data/instance-id"
+SPOT_PATH = "/latest/meta-data/spot/instance-action"
 
 
 class Seconds:
@@ -23,7 +25,7 @@ class Seconds:
 async def test_session_mints_once_when_polled_often(imds: ScriptedImds) -> None:
     """A token is reused, and asked for with the longest life EC2 grants."""
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, Seconds())
+        session = ImdsSession(client, Seconds(), TokenBox())
         statuses = {(await session.get(KEY)).status for _ in range(20)}
     assert statuses == {404}
     assert imds.count(TOKEN_PATH) == 1
@@ -34,7 +36,7 @@ async def test_session_mints_once_when_polled_often(imds: ScriptedImds) -> None:
 async def test_session_replaces_the_token_once_when_it_is_refused(imds: ScriptedImds) -> None:
     """A stale token costs one more request, not the poll; the retry carries only the new one."""
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, Seconds())
+        session = ImdsSession(client, Seconds(), TokenBox())
         await session.get(KEY)
         imds.tokens.clear()
         assert (await session.get(KEY)).status == 404
@@ -47,7 +49,7 @@ async def test_session_drops_the_refused_token_when_no_other_is_to_be_had(
 ) -> None:
     """A dead token is not shown to EC2 again, poll after poll."""
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, Seconds())
+        session = ImdsSession(client, Seconds(), TokenBox())
         await session.get(KEY)
         imds.tokens.clear()
         imds.play(TOKEN_PATH, imds.status(500))
@@ -55,7 +57,7 @@ async def test_session_drops_the_refused_token_when_no_other_is_to_be_had(
             with pytest.raises(SourceUnavailable):
                 await session.get(KEY)
     assert imds.count(KEY) == 2
-    assert not session.has_token
+    assert session._live_token() is None
 
 
 async def test_session_knows_nothing_when_the_new_token_is_refused_too(
@@ -64,7 +66,7 @@ async def test_session_knows_nothing_when_the_new_token_is_refused_too(
     """A storm of 401 is an unknown each time, and stays at two GETs and one PUT a poll."""
     imds.play(KEY, imds.status(401))
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, Seconds())
+        session = ImdsSession(client, Seconds(), TokenBox())
         for _ in range(3):
             with pytest.raises(SourceUnavailable) as caught:
                 await session.get(KEY)
@@ -99,18 +101,20 @@ async def test_session_knows_nothing_when_the_status_is_neither_yes_nor_no(
     imds.play(path, imds.status(status))
     async with HttpClient(imds.url) as client:
         with pytest.raises(SourceUnavailable) as caught:
-            await ImdsSession(client, Seconds()).get(KEY)
+            await ImdsSession(client, Seconds(), TokenBox()).get(KEY)
     assert caught.value.outcome == outcome
     assert isinstance(caught.value, SourceThrottled) == (status in (429, 503))
 
 
 async def test_session_knows_nothing_when_there_is_no_token_path(imds: ScriptedImds) -> None:
-    """A 404 for the token must not be taken for "no notice"."""
+    """A stranger's 404 for the token must not make his 404 for a key a "no notice"."""
     imds.play(TOKEN_PATH, imds.status(404))
+    imds.needs_token = False
     async with HttpClient(imds.url) as client:
-        with pytest.raises(SourceUnavailable):
-            await ImdsSession(client, Seconds()).get(KEY)
-    assert imds.count(KEY) == 0
+        with pytest.raises(SourceUnavailable) as caught:
+            await ImdsSession(client, Seconds(), TokenBox()).get(SPOT_PATH)
+    assert str(caught.value).endswith(aws_diagnosis.NOT_EC2)
+    assert imds.count(SPOT_PATH) == 0
 
 
 @pytest.mark.parametrize(
@@ -133,7 +137,7 @@ async def test_session_takes_no_token_when_the_body_is_none(
     imds.play(TOKEN_PATH, imds.status(200, body))
     async with HttpClient(imds.url) as client:
         with pytest.raises(SourceMalformed):
-            await ImdsSession(client, Seconds()).get(KEY)
+            await ImdsSession(client, Seconds(), TokenBox()).get(KEY)
     assert imds.count(KEY) == 0
 
 
@@ -142,7 +146,7 @@ async def test_session_names_the_hop_limit_when_the_token_never_comes(imds: Scri
     imds.play(TOKEN_PATH, imds.fault("hang"))
     async with HttpClient(imds.url) as client:
         with pytest.raises(SourceUnavailable, match="hop limit 1") as caught:
-            await ImdsSession(client, Seconds()).get(KEY)
+            await ImdsSession(client, Seconds(), TokenBox()).get(KEY)
     assert caught.value.outcome == "timeout"
 
 
@@ -151,7 +155,7 @@ async def test_session_renews_ahead_of_the_end_when_asked_to(imds: ScriptedImds)
     imds.token_ttl_s = 100
     clock = Seconds()
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, clock)
+        session = ImdsSession(client, clock, TokenBox())
         await session.get(KEY)
         clock.now += 89
         await session.renew()
@@ -165,7 +169,7 @@ async def test_session_renews_late_when_the_life_is_long(imds: ScriptedImds) -> 
     """A token of six hours is not replaced half an hour early."""
     clock = Seconds()
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, clock)
+        session = ImdsSession(client, clock, TokenBox())
         await session.get(KEY)
         clock.now += 21_600 - 61
         await session.renew()
@@ -180,11 +184,11 @@ async def test_session_believes_the_echo_when_the_life_shortens(imds: ScriptedIm
     imds.play(KEY, imds.status(404, b"", **{TTL_HEADER: "5"}))
     clock = Seconds()
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, clock)
+        session = ImdsSession(client, clock, TokenBox())
         await session.get(KEY)
-        assert session.has_token
+        assert session._live_token()
         clock.now += 6
-        assert not session.has_token
+        assert session._live_token() is None
         await session.get(KEY)
     assert imds.count(TOKEN_PATH) == 2
 
@@ -196,9 +200,9 @@ async def test_session_ignores_the_echo_when_it_is_unreadable(
     """Then the token lives as long as was last known."""
     imds.play(KEY, imds.status(404, b"", **{TTL_HEADER: echo}))
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, Seconds())
+        session = ImdsSession(client, Seconds(), TokenBox())
         await session.get(KEY)
-        assert session.has_token
+        assert session._live_token()
         await session.get(KEY)
     assert imds.count(TOKEN_PATH) == 1
 
@@ -208,7 +212,7 @@ async def test_session_keeps_the_token_when_its_renewal_fails(imds: ScriptedImds
     imds.token_ttl_s = 100
     clock = Seconds()
     async with HttpClient(imds.url) as client:
-        session = ImdsSession(client, clock)
+        session = ImdsSession(client, clock, TokenBox())
         await session.get(KEY)
         imds.play(TOKEN_PATH, imds.status(503))
         clock.now += 95
@@ -217,3 +221,90 @@ async def test_session_keeps_the_token_when_its_renewal_fails(imds: ScriptedImds
         clock.now += 6
         with pytest.raises(SourceError):
             await session.get(KEY)
+
+
+@pytest.mark.parametrize("status", [403, 404, 405])
+async def test_session_goes_without_a_token_when_its_endpoint_says_there_is_none(
+    imds: ScriptedImds, status: int
+) -> None:
+    """Once the server has shown that it is EC2's; the token is asked for again later."""
+    imds.needs_token = False
+    imds.play(TOKEN_PATH, imds.status(status))
+    imds.play(KEY, imds.status(200, b"i-0123456789abcdef0"))
+    clock = Seconds()
+    async with HttpClient(imds.url) as client:
+        session = ImdsSession(client, clock, TokenBox())
+        for _ in range(5):
+            assert (await session.get(SPOT_PATH)).status == 404
+        assert (imds.count(TOKEN_PATH), imds.count(KEY)) == (1, 1)
+        assert not any(TOKEN_HEADER in headers for headers in imds.headers)
+        imds.needs_token = True
+        imds.play(TOKEN_PATH, *[imds.status(200, b"AQAE==")])
+        imds.tokens.add("AQAE==")
+        clock.now += V1_LIFE_S
+        assert (await session.get(SPOT_PATH)).status == 404
+    assert imds.headers[-1][TOKEN_HEADER] == "AQAE=="
+
+
+async def test_session_knows_nothing_when_tokens_are_demanded_again(imds: ScriptedImds) -> None:
+    """A 401 without a token is as unknown as one with a token, never a "no notice"."""
+    imds.needs_token = False
+    imds.play(TOKEN_PATH, imds.status(404))
+    imds.play(KEY, imds.status(200, b"i-0123456789abcdef0"))
+    async with HttpClient(imds.url) as client:
+        session = ImdsSession(client, Seconds(), TokenBox())
+        await session.get(SPOT_PATH)
+        imds.needs_token = True
+        for _ in range(3):
+            with pytest.raises(SourceUnavailable) as caught:
+                await session.get(SPOT_PATH)
+            assert str(caught.value).endswith(aws_diagnosis.TOKEN_REQUIRED)
+
+
+@pytest.mark.parametrize(
+    ("token_status", "key_status", "may_use_v1", "why"),
+    [
+        (403, 403, True, aws_diagnosis.SWITCHED_OFF),
+        (403, 401, True, aws_diagnosis.FORWARDED),
+        (404, 401, True, aws_diagnosis.TOKEN_REQUIRED),
+        (405, 404, True, aws_diagnosis.NOT_EC2),
+        (403, 403, False, aws_diagnosis.SWITCHED_OFF),
+        (404, 200, False, aws_diagnosis.V1_FORBIDDEN),
+    ],
+)
+async def test_session_says_what_to_do_when_there_is_no_token(
+    imds: ScriptedImds, token_status: int, key_status: int, why: str, *, may_use_v1: bool
+) -> None:
+    """Two refusals together tell more than one; each cause has its own words."""
+    imds.needs_token = False
+    imds.play(TOKEN_PATH, imds.status(token_status))
+    imds.play(KEY, imds.status(key_status, b"i-0123456789abcdef0"))
+    async with HttpClient(imds.url) as client:
+        session = ImdsSession(client, Seconds(), TokenBox(), may_use_v1=may_use_v1)
+        with pytest.raises(SourceUnavailable) as caught:
+            await session.get(SPOT_PATH)
+    assert str(caught.value).endswith(why)
+    assert imds.count(SPOT_PATH) == 0
+
+
+async def test_session_names_the_firewall_when_nobody_is_there(unused_tcp_port: int) -> None:
+    """Not the hop limit: there never was a connection."""
+    async with HttpClient(f"http://127.0.0.1:{unused_tcp_port}") as client:
+        with pytest.raises(SourceUnavailable) as caught:
+            await ImdsSession(client, Seconds(), TokenBox()).get(KEY)
+    assert str(caught.value).endswith(aws_diagnosis.UNREACHABLE)
+
+
+async def test_sessions_share_one_token_when_another_has_replaced_it(imds: ScriptedImds) -> None:
+    """Whoever comes second with the refused token takes the new one and mints none."""
+    tokens = TokenBox()
+    async with HttpClient(imds.url) as one, HttpClient(imds.url) as other:
+        first, second = (ImdsSession(client, Seconds(), tokens) for client in (one, other))
+        await first.get(KEY)
+        stale = tokens.token
+        imds.tokens.clear()
+        await first.get(KEY)
+        assert stale is not None
+        tokens.drop(stale)
+        await second.get(KEY)
+    assert imds.count(TOKEN_PATH) == 2

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.support.clocks import TurnedClock
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
-from watcher.sources.level import ABSENCES_TO_WITHDRAW, GRACE_S, Level
+from watcher.sources.level import ABSENCES_TO_WITHDRAW, GRACE_S, Level, withdrawal
 
 
 def preemption(seen: Moment, left_s: float, action: str = "terminate") -> Notice:
@@ -55,7 +55,7 @@ def test_level_replaces_the_notice_when_an_earlier_time_is_shown(clock: TurnedCl
     level, first = Level(), preemption(clock(), 120)
     level.present(first)
     sooner = preemption(clock(), 60)
-    assert level.present(sooner) == [sooner, replace(first, withdrawn=True)]
+    assert level.present(sooner) == [sooner, withdrawal(first, "replaced")]
 
 
 def test_level_replaces_the_notice_when_the_action_changes(clock: TurnedClock) -> None:
@@ -63,7 +63,7 @@ def test_level_replaces_the_notice_when_the_action_changes(clock: TurnedClock) -
     level, first = Level(), preemption(clock(), 120, "stop")
     level.present(first)
     other = preemption(clock(), 120, "hibernate")
-    assert level.present(other) == [other, replace(first, withdrawn=True)]
+    assert level.present(other) == [other, withdrawal(first, "replaced")]
 
 
 def test_level_tells_a_new_notice_when_the_node_has_outlived_the_old_one(
@@ -93,7 +93,7 @@ def test_level_withdraws_only_when_both_conditions_hold(clock: TurnedClock) -> N
     for _ in range(ABSENCES_TO_WITHDRAW + 5):
         assert level.absent(clock()) == []
     clock.turn(1)
-    assert level.absent(clock()) == [replace(notice, withdrawn=True)]
+    assert level.absent(clock()) == [withdrawal(notice, "survived")]
     assert level.absent(clock()) == []
 
 
@@ -110,7 +110,7 @@ def test_level_counts_absences_anew_when_a_fetch_fails_or_the_notice_shows(
         interruption()
     for _ in range(ABSENCES_TO_WITHDRAW - 1):
         assert level.absent(clock()) == []
-    assert level.absent(clock()) == [replace(notice, withdrawn=True)]
+    assert level.absent(clock()) == [withdrawal(notice, "survived")]
 
 
 def test_level_withdraws_advice_when_it_has_been_gone_for_long(clock: TurnedClock) -> None:
@@ -120,7 +120,7 @@ def test_level_withdraws_advice_when_it_has_been_gone_for_long(clock: TurnedCloc
     clock.turn(GRACE_S)
     for _ in range(ABSENCES_TO_WITHDRAW - 1):
         assert level.absent(clock()) == []
-    assert level.absent(clock()) == [replace(notice, withdrawn=True)]
+    assert level.absent(clock()) == [withdrawal(notice, "over")]
 
 
 def test_level_says_nothing_when_there_was_never_a_notice(clock: TurnedClock) -> None:
@@ -136,4 +136,13 @@ def test_level_withdraws_an_adopted_notice_when_it_stays_away(clock: TurnedClock
     assert level.present(notice) == []
     clock.turn(120 + GRACE_S)
     news = [level.absent(clock()) for _ in range(ABSENCES_TO_WITHDRAW)]
-    assert news[-1] == [replace(notice, withdrawn=True)]
+    assert news[-1] == [withdrawal(notice, "survived")]
+
+
+def test_level_withdraws_at_once_when_the_cloud_says_the_opposite(clock: TurnedClock) -> None:
+    """ "It stays" is more than "not there": no absences have to be counted."""
+    level, notice = Level(), preemption(clock(), 120)
+    assert level.over() == []
+    level.present(notice)
+    assert level.over() == [withdrawal(notice, "over")]
+    assert level.over() == []
