@@ -100,7 +100,7 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
                 rank=rank,
                 step=step,
                 committed_step=committed_step,
-                instants={k: float(v) for k, v in instants.items() if isinstance(v, int | float)},
+                instants={what: at for what, at in instants.items() if isinstance(at, float)},
             )
     return None
 
