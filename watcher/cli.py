@@ -9,12 +9,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
 from watcher import daemon, explain
+from watcher.doctor import command as doctor
 from watcher.errors import ConfigError
 from watcher.logs import start_logging
 from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load
@@ -60,14 +61,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _dispatch(arguments: argparse.Namespace) -> int:
+    commands: Mapping[str, Callable[[argparse.Namespace], int]] = {
+        "run": _run,
+        "check-config": _check_config,
+        "doctor": _doctor,
+        "explain": explain.run,
+        "simulate": aws_simulator.run,
+    }
     try:
-        if arguments.command == "simulate":
-            return aws_simulator.run(arguments)
-        if arguments.command == "explain":
-            return explain.run(arguments)
-        if arguments.command == "check-config":
-            return _check_config(arguments)
-        return _run(arguments)
+        return commands[arguments.command](arguments)
     except ConfigError as error:
         sys.stderr.write(f"reprieve-watcher: {error}\n")
         return os.EX_CONFIG
@@ -81,6 +83,10 @@ def _run(arguments: argparse.Namespace) -> int:
     start_logging(config.log_format, config.log_level)
     daemon.run(config)
     return 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    return doctor.run(_load(arguments).config, as_json=arguments.json)
 
 
 def _check_config(arguments: argparse.Namespace) -> int:
@@ -128,6 +134,8 @@ def _parser() -> _Parser:
     )
     check.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
     check.add_argument("--json", action="store_true", help="print one JSON object")
+    checks = commands.add_parser("doctor", help="say what is wrong here", allow_abbrev=False)
+    doctor.add_arguments(checks)
     words = commands.add_parser("explain", help="say what AWS's words mean", allow_abbrev=False)
     explain.add_arguments(words)
     simulate = commands.add_parser("simulate", help="play a cloud's metadata service on loopback")

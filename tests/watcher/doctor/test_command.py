@@ -1,0 +1,43 @@
+"""`reprieve-watcher doctor` as a user calls it: its lines, its JSON, its exit status."""
+
+import asyncio
+import json
+import os
+import sys
+
+import pytest
+
+from tests.support.watcher_process import simulator_process
+
+pytestmark = pytest.mark.e2e
+
+
+async def doctor(url: str, *options: str) -> tuple[int | None, str]:
+    """Run it, and return its exit status and what it has printed."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "watcher", "doctor", *options),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url},
+    )
+    printed, _ = await process.communicate()
+    return process.returncode, printed.decode()
+
+
+async def test_doctor_prints_a_line_a_check_when_all_is_well() -> None:
+    """Each begins with its verdict, and there is nothing to do."""
+    async with simulator_process() as url:
+        status, printed = await doctor(url)
+        assert (status, {line.split()[0] for line in printed.splitlines()}) == (0, {"ok"})
+        status, printed = await doctor(url, "--json")
+    document = json.loads(printed)
+    assert (status, document["healthy"]) == (0, True)
+    assert set(document["findings"][0]) == {"checked", "verdict", "found", "todo"}
+
+
+async def test_doctor_says_what_to_do_when_something_is_wrong(unused_tcp_port: int) -> None:
+    """Status 1, and an arrow before the advice."""
+    status, printed = await doctor(f"http://127.0.0.1:{unused_tcp_port}")
+    assert status == 1
+    assert "-> nothing answers at that address" in printed
+    status, printed = await doctor(f"http://127.0.0.1:{unused_tcp_port}", "--json")
+    assert (status, json.loads(printed)["healthy"]) == (1, False)

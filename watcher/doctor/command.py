@@ -1,0 +1,54 @@
+"""The command itself: gathers the evidence, runs every check, and prints what they found."""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from watcher.config import Config
+from watcher.doctor.aws_checks import CHECKS
+from watcher.doctor.aws_evidence import examine
+from watcher.doctor.finding import Finding, Verdict, unknown
+
+DESCRIPTION = """\
+Ask the cloud what the daemon would ask, once, and say what is wrong and what to do about it.
+Nothing is changed. Run it where the daemon runs: in its pod, or as its user on the node."""
+
+EPILOG = """\
+each line: what was checked, what was found, and after an arrow what to do
+
+exit status: 0 nothing is wrong, 1 something is, 78 a setting is wrong"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `doctor` takes, and the help that explains it, to ``parser``."""
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(config: Config, *, as_json: bool) -> int:
+    """Print the findings for these settings, and return the exit status."""
+    findings = asyncio.run(findings_of(config, os.environ))
+    is_wrong = any(finding.verdict is Verdict.WRONG for finding in findings)
+    if as_json:
+        document = {"healthy": not is_wrong, "findings": [asdict(one) for one in findings]}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{finding}\n" for finding in findings))
+    return 1 if is_wrong else os.EX_OK
+
+
+async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequence[Finding]:
+    """Return what every check of an enabled source has found, in the order of the lists."""
+    if config.aws.metadata == "off":
+        return [unknown("metadata service", "switched off by aws.metadata, so not asked")]
+    evidence = await examine(config.aws, environment, lambda: datetime.now(UTC))
+    return [check(evidence) for check in CHECKS]
