@@ -12,12 +12,13 @@ from torch.utils.data import DataLoader
 
 from trainer_hooks.data import ResumableSampler
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.signals import STOP_SIGNALS
 
 B = TypeVar("B")
 
 
 class ShieldedWorker:
-    """Makes a DataLoader worker deaf to SIGTERM, unless its own parent sends it.
+    """Makes a DataLoader worker deaf to stop signals, but for its own parent's SIGTERM.
 
     A signal to the whole process group (Slurm, ``docker stop``) would otherwise kill the workers,
     and the rank would crash over them instead of stopping at a boundary. The parent's must still
@@ -31,7 +32,7 @@ class ShieldedWorker:
 
     def __call__(self, worker_id: int) -> None:
         """Run in the worker, before its first batch."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         parent = multiprocessing.parent_process()
         if parent is not None:
             threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
@@ -83,7 +84,7 @@ def _start(loader: DataLoader[B]) -> Iterator[B]:
         loader.worker_init_fn = ShieldedWorker(loader.worker_init_fn)
     rng: Any = torch.get_rng_state()
     # Blocked before the worker asks who sends it: a fork inherits the mask.
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         return iter(loader)
     finally:

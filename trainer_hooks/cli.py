@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import NoReturn
 
 from trainer_hooks.errors import TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
+from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 
 log = logging.getLogger(__name__)
 
@@ -51,20 +53,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
-    # Importing torch takes seconds, which --help need not.
-    from trainer_hooks.launch.launcher import LaunchReport, launch, write_report  # noqa: PLC0415
-
     def finish(report: LaunchReport) -> int:
         if options.report is not None:
-            try:
-                write_report(report, options.report)
-            except OSError as error:  # the exit code is what the scheduler waits for
-                log.warning("no report was written: %s", error)
+            write_report(report, options.report)
         log.info("exit code %d: %s", report.exit_code, report.reason)
         return report.exit_code
 
     def leave(report: LaunchReport) -> NoReturn:
         os._exit(finish(report))
+
+    # From the first moment: the seconds of torch's import are part of the node's last ones too.
+    signal.signal(signal.SIGTERM, lambda *_: leave(nothing_started("told to stop")))
+    from trainer_hooks.launch.launcher import launch  # noqa: PLC0415 - --help need not import torch
 
     return finish(launch(torchruns, window_s=options.window, leave=leave))
 

@@ -7,6 +7,7 @@
     ├── UntrustedFileError     a file from outside is not one we may read
     │   └── FlagError          the flag file cannot be understood: taken as a stop, loudly
     ├── AgreementError         the Store is lost: a crash, never a stop
+    ├── LauncherGoneError      the launcher died before this rank began
     ├── StateError             something cannot be captured, or a checkpoint lacks it
     └── CheckpointError        a save or a resume failed; training may go on
         ├── FencedError        a newer attempt of the job has started: this one must end
@@ -32,6 +33,10 @@ class FlagError(UntrustedFileError):
 
 class AgreementError(TrainerHooksError):
     """Raised when the Store is lost, so that no rank may act on its own any more."""
+
+
+class LauncherGoneError(TrainerHooksError):
+    """Raised when the launcher has died, so that nobody would know of this rank."""
 
 
 class StateError(TrainerHooksError):

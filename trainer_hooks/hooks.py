@@ -16,8 +16,8 @@ from trainer_hooks.decision import RESTORING, Decision, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.guard import Guard
 from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
+from trainer_hooks.launched import open_launcher
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
-from trainer_hooks.orphan import stop_with_launcher
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
@@ -90,15 +90,16 @@ class TrainerHooks:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
 
         Raises:
+            LauncherGoneError: The launcher has died before this rank began.
             CheckpointError: ``checkpoint_dir`` cannot be written, or holds no whole checkpoint.
             StateError: The checkpoint does not fit ``state``.
         """
+        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
         self._world = World.connect()
         self._departure = Departure(self._world)
-        self._listener = StopListener(self._on_news)
+        self._listener = StopListener(self._on_news, launcher=launcher)
         self._agreement = StepAgreement(self._world, self._listener.pending, self._on_stop)
         self._listener.start()
-        stop_with_launcher()
         try:
             self._agreement.start()
             if not self._is_stopped_at(RESTORING.step):
@@ -199,7 +200,7 @@ class TrainerHooks:
         """Save and commit the state at ``until``; all ranks agree whether that came in time."""
         saves.save(self.step)
         in_time = saves.wait(self._leave_by)
-        is_committed = in_time and saves.committed_step == self.step
+        is_committed = in_time and saves.is_kept(self.step)
         self._is_finished = self._departure.agree_is_committed(self.step, is_committed=is_committed)
         stop = self._agreement.stop
         if stop is not None:

@@ -18,7 +18,6 @@ from trainer_hooks.untrusted import read_json_object
 log = logging.getLogger(__name__)
 
 RESULT_DIR_VARIABLE = "REPRIEVE_RESULT_DIR"
-LAUNCHER_PID_VARIABLE = "REPRIEVE_LAUNCHER_PID"
 _MAX_BYTES = 64 * 1024
 
 
@@ -103,6 +102,19 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
                 instants={what: at for what, at in instants.items() if isinstance(at, float)},
             )
     return None
+
+
+def forget_results(directory: Path) -> None:
+    """Remove what earlier ranks have left. The launcher calls it before it starts others."""
+    for path in directory.glob("local_rank_*.json"):
+        path.unlink(missing_ok=True)
+
+
+def some_rank_saved(directory: Path) -> bool:
+    """Tell whether any rank of this node has reported that it was preempted."""
+    ranks = range(len(list(directory.glob("local_rank_*.json"))))
+    results = (read_result(directory, rank) for rank in ranks)
+    return any(result is not None and result.state is RankState.SAVED for result in results)
 
 
 def _path(directory: Path, local_rank: int) -> Path:

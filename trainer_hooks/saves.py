@@ -62,6 +62,10 @@ class Saves:
         """When this run's newest commit was, as seconds of Unix time."""
         return self._checkpointer.committed_at
 
+    def is_kept(self, step: int) -> bool:
+        """Tell whether nothing of the state at ``step`` would be lost: committed, or untrained."""
+        return self.committed_step == step or not self._state.has_stepped
+
     def restore_rng(self) -> None:
         """Set this rank's generators as they were. The last thing before the first step."""
         if self._resumed is not None:

@@ -6,6 +6,7 @@ urgent notice for everybody else to look at.
 
 import contextlib
 import logging
+import os
 import select
 import signal
 import threading
@@ -35,13 +36,23 @@ class StopListener:
     Args:
         on_news: Called from the listener's thread whenever ``pending()`` has changed.
         flag_path: The flag file; None stands for the run directory's.
+        launcher: Descriptor of the launcher's process, whose death is a stop too; closed with us.
     """
 
-    def __init__(self, on_news: Callable[[], None], *, flag_path: Path | None = None) -> None:
+    def __init__(
+        self,
+        on_news: Callable[[], None],
+        *,
+        flag_path: Path | None = None,
+        launcher: int | None = None,
+    ) -> None:
+        self._launcher = launcher
+        self._launcher_is_gone = False
         self._on_news = on_news
         self._flag_path = flag_path or run_directory() / FLAG_NAME
         self._signals = SignalPipe()
         self._pending: StopNotice | None = None
+        self._flag_read: StopNotice | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="reprieve-stop", daemon=True)
         self._signal_fd = -1
@@ -58,6 +69,9 @@ class StopListener:
         if self._thread.is_alive():
             self._signals.wake()
             self._thread.join(timeout=2 * LOOK_EVERY_S)
+        if self._launcher is not None and not self._thread.is_alive():
+            os.close(self._launcher)
+            self._launcher = None
         self._signals.close()
 
     def pending(self) -> StopNotice | None:
@@ -68,6 +82,8 @@ class StopListener:
         # Not select(): a rank that hosts a Store of hundreds holds descriptors beyond its 1023.
         poll = select.poll()
         poll.register(self._signal_fd, select.POLLIN)
+        if self._launcher is not None:
+            poll.register(self._launcher, select.POLLIN)
         events: INotify | None = None
         while not self._closing.is_set():
             if events is None:
@@ -75,7 +91,10 @@ class StopListener:
                 if events is not None:
                     poll.register(events.fileno(), select.POLLIN)
             self._look()  # after the watch is set: nothing falls between
-            poll.poll(LOOK_EVERY_S * 1000)
+            ready = {descriptor for descriptor, _ in poll.poll(LOOK_EVERY_S * 1000)}
+            if self._launcher in ready:
+                poll.unregister(self._launcher)
+                self._launcher_is_gone = True
             if events is not None:
                 events.read(timeout=0)
             if not self._closing.is_set():
@@ -114,18 +133,26 @@ class StopListener:
     def _most_urgent(self) -> StopNotice | None:
         """A flag that says stop knows a deadline, a signal does not; advice comes last."""
         flag = self._flag()
-        if self._signals.received and not (flag and flag.is_stop):
+        if flag is not None and flag.is_stop:
+            return flag
+        if self._signals.received:
             names = "+".join(signal.Signals(n).name for n in sorted(self._signals.received))
             return StopNotice(id=names, is_stop=True, deadline_s=None, source="signal")
+        if self._launcher_is_gone:
+            return StopNotice(id="launcher-gone", is_stop=True, deadline_s=None, source="launcher")
         return flag
 
     def _flag(self) -> StopNotice | None:
         try:
-            flag = read_flag(self._flag_path)
+            self._flag_read = read_flag(self._flag_path)
+        except OSError as error:
+            # Out of descriptors or memory: our own trouble says nothing about the notice.
+            log.warning("flag file not looked at: %s", error)
         except FlagError as error:
             if self._pending is None or self._pending.id != UNREADABLE_FLAG_ID:
                 log.error("flag file taken as a stop with unknown deadline: %s", error)  # noqa: TRY400 - no traceback: the message is whole
             return StopNotice(id=UNREADABLE_FLAG_ID, is_stop=True, deadline_s=None, source="flag")
+        flag = self._flag_read
         return None if flag is None or flag.is_overdue else flag
 
 

@@ -1,5 +1,6 @@
 """Reading small JSON files that another process wrote, without trusting it."""
 
+import errno
 import json
 import os
 import stat
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trainer_hooks.errors import UntrustedFileError
+
+_OUR_OWN = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 MAX_DEPTH = 32
 """Deeper nesting than any file of ours has, far below what Python's parser can take."""
@@ -25,6 +28,7 @@ def read_json_object(path: Path, *, max_bytes: int, may_be_linked: bool = False)
 
     Raises:
         FileNotFoundError: There is no such file.
+        OSError: This process is out of descriptors or memory, which says nothing of the file.
         UntrustedFileError: The file is of another kind, too large, or no JSON object.
     """
     max_links = sys.maxsize if may_be_linked else 1
@@ -46,6 +50,8 @@ def _read_plain_file(path: Path, max_bytes: int, max_links: int) -> bytes:
     except FileNotFoundError:
         raise
     except OSError as error:
+        if error.errno in _OUR_OWN:
+            raise
         raise UntrustedFileError(f"{path} cannot be opened: {error.strerror}") from error
     try:
         _check_plain(path, os.fstat(descriptor), max_links)

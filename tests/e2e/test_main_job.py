@@ -130,6 +130,15 @@ def test_a_group_wide_sigterm_ends_with_a_commit(run: GptRun, straight: GptRun) 
     run.assert_same_as(straight)
 
 
+def test_a_group_wide_sigusr1_ends_with_a_commit(run: GptRun) -> None:
+    """The same with Slurm's signal, which would kill DataLoader workers by default."""
+    with run.start() as running:
+        wait_until(run.has_done(12), "step 12")
+        os.killpg(running.process.pid, signal.SIGUSR1)
+        assert running.wait() == 75, running.output
+    assert run.committed_step() == 10
+
+
 def test_sigterm_to_a_data_loader_worker_stops_nothing(run: GptRun, straight: GptRun) -> None:
     """A forked child is not the rank: the run goes on to its end."""
     with run.start() as running:

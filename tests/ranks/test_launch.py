@@ -2,13 +2,15 @@
 
 import os
 import signal
+import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.flags import put_flag
-from tests.support.launching import launch, wait_until
+from tests.support.launching import Launch, launch, wait_until
 
 pytestmark = pytest.mark.ranks
 
@@ -40,6 +42,10 @@ def script_of(tmp_path: Path, body: str) -> Path:
         pytest.param("", 0, id="done without hooks"),
         pytest.param("report('finished')", 0, id="finished"),
         pytest.param("report('running')", 0, id="left early with 0"),
+        pytest.param("report('finished'); sys.exit(3)", 3, id="finished and failed after it"),
+        pytest.param(
+            "report('finished'); os.kill(os.getpid(), signal.SIGSEGV)", 0, id="finished and killed"
+        ),
         pytest.param("report('saved'); sys.exit(75)", 75, id="preempted"),
         pytest.param("report('saved')", 75, id="preempted and read the outcome"),
         pytest.param(
@@ -139,17 +145,91 @@ def catches_sigterm(status: str) -> bool:
     return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
-def test_ranks_stop_when_their_launcher_died_before_they_began(tmp_path: Path) -> None:
-    """A launcher killed while its ranks still import: they stop at once, and save nothing."""
+def test_ranks_start_nothing_when_their_launcher_died_before_they_began(tmp_path: Path) -> None:
+    """A launcher killed while its ranks still import: they take part in nothing."""
     (tmp_path / "log").mkdir()
     arguments = [str(tmp_path / "checkpoints"), str(tmp_path / "log")]
     with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
-        children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
-        wait_until(lambda: len(children.read_text().split()) == 2, "both ranks")
-        ranks = children.read_text().split()
+        ranks = children_of(running)
         running.process.kill()
         wait_until(lambda: not any(Path(f"/proc/{r}").exists() for r in ranks), "ranks to end")
     assert list((tmp_path / "log").iterdir()) == []
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def children_of(running: Launch) -> list[str]:
+    """Return the pids of a launch's two ranks, once they are there."""
+    children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) == 2, "both ranks")
+    return children.read_text().split()
+
+
+def test_a_wrapper_between_launcher_and_ranks_changes_nothing(tmp_path: Path) -> None:
+    """The ranks' parent need not be the launcher."""
+    (tmp_path / "log").mkdir()
+    wrapper = tmp_path / "wrap.sh"
+    wrapper.write_text(f'#!/bin/sh\n"{sys.executable}" "$@"\nexit $?\n')
+    wrapper.chmod(0o755)
+    arguments = [str(TINY_MAIN), str(tmp_path / "checkpoints"), str(tmp_path / "log")]
+    with launch(tmp_path / "out", wrapper, *arguments, options=["--no-python"]) as running:
+        assert running.wait() == 0, running.output
+    assert len((tmp_path / "log" / "rank_0.jsonl").read_text().splitlines()) == 30
+
+
+def test_preempted_ranks_are_not_restarted_on_their_node(tmp_path: Path) -> None:
+    """With --max-restarts left, a preemption still ends the launch, after one start."""
+    body = f"""
+        with open({str(tmp_path / "starts")!r}, "a") as file:
+            file.write("x")
+        report('saved'); sys.exit(75)
+    """
+    options = ["--max-restarts=3"]
+    with launch(tmp_path / "out", script_of(tmp_path, body), options=options) as running:
+        assert running.wait() == 75, running.output
+    assert len((tmp_path / "starts").read_text()) == 2
+
+
+def test_crashed_ranks_are_restarted_and_judged_by_their_last_start(tmp_path: Path) -> None:
+    """A restart works as in torchrun, and what the crashed ranks have left is forgotten."""
+    body = """
+        report('running')
+        restarts = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+        report('finished') if restarts else sys.exit(5)
+    """
+    options = ["--max-restarts=1"]
+    with launch(tmp_path / "out", script_of(tmp_path, body), options=options) as running:
+        assert running.wait() == 0, running.output
+
+
+def test_launch_waits_for_the_ranks_when_it_is_told_to_stop_again_and_again(
+    tmp_path: Path,
+) -> None:
+    """Three SIGTERMs and a SIGUSR1 later the ranks still get the time they need."""
+    body = f"""
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(signal.SIGUSR1, lambda *_: None)
+        report('running')
+        pathlib.Path({str(tmp_path)!r}, f'up{{RANK}}').touch()
+        while not pathlib.Path({str(tmp_path)!r}, 'told').exists():
+            time.sleep(0.05)
+        report('saved'); sys.exit(75)
+    """
+    with launch(tmp_path / "out", script_of(tmp_path, body)) as running:
+        wait_until(lambda: len(list(tmp_path.glob("up*"))) == 2, "both ranks")
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
+            running.process.send_signal(number)
+            time.sleep(0.3)
+        (tmp_path / "told").touch()
+        assert running.wait() == 75, running.output
+
+
+def test_launch_exits_75_when_it_is_stopped_while_it_still_imports(tmp_path: Path) -> None:
+    """Its own first seconds are covered too."""
+    with launch(tmp_path / "out", script_of(tmp_path, "")) as running:
+        status = f"/proc/{running.process.pid}/status"
+        wait_until(lambda: catches_sigterm(status), "the handler")
+        running.process.send_signal(signal.SIGTERM)
+        assert running.wait() == 75, running.output
 
 
 def test_training_goes_on_when_the_result_directory_has_vanished(tmp_path: Path) -> None:

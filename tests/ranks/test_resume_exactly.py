@@ -144,3 +144,19 @@ def test_a_checkpoint_is_committed_when_latest_cannot_be_written(
     job = start_ranks(2, tiny.train, tmp_path / "out")
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     assert "LATEST could not be pointed to" in job.log(0)
+
+
+def test_another_model_is_named_and_not_taken_for_damage(tiny: Tiny, tmp_path: Path) -> None:
+    """A layer of another width is an error of the script: no older checkpoint is tried."""
+    assert start_ranks(2, tiny.train, tmp_path / "out").wait() == [0, 0]
+    job = start_ranks(2, replace(tiny, width=9, steps=40).train, tmp_path / "out")
+    assert job.wait() == [1, 1]
+    for rank in range(2):
+        assert "StateError: model.0.weight has shape (8, 4) in the checkpoint" in job.log(rank)
+    assert "passed over" not in job.log(0)
+
+
+def test_a_run_of_no_steps_is_finished(tiny: Tiny, tmp_path: Path) -> None:
+    """Nothing was trained, so nothing is missing."""
+    job = start_ranks(2, replace(tiny, steps=0).train, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0)

@@ -21,7 +21,7 @@ from trainer_hooks.checkpoint.latest import (
 )
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
-from trainer_hooks.errors import CheckpointError
+from trainer_hooks.errors import CheckpointError, StateError
 from trainer_hooks.leaves import tensor_paths
 from trainer_hooks.rng import restore_rng, seed_rng
 from trainer_hooks.state import TrainState
@@ -145,7 +145,14 @@ def _targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[s
     """
     ours = state.template()
     named = list(tensor_paths(dict(shared.leaves)))
-    index = reader.read_metadata().state_dict_metadata if set(named) - set(ours) else {}
+    index = reader.read_metadata().state_dict_metadata
+    for path in named:
+        size = getattr(index.get(path), "size", None)
+        if path in ours and size is not None and size != ours[path].size():
+            raise StateError(
+                f"{path} has shape {tuple(size)} in the checkpoint and {tuple(ours[path].size())} "
+                "here: this is another model"
+            )
     return {path: ours[path] if path in ours else _new(path, index) for path in named}
 
 

@@ -44,7 +44,9 @@ def launch_exit_code(
     own = [_own_result(rank, result, failures) for rank, result in enumerate(results)]
     states = {result.state if result is not None else None for result in own}
     if states == {RankState.FINISHED}:
-        return EXIT_DONE
+        # Finished, and then its script failed by itself; a signal at the very end takes nothing.
+        own_codes = [f.exit_status for f in failures.values() if f.exit_status > 0]
+        return own_codes[0] if own_codes else EXIT_DONE
     if states <= {RankState.FINISHED, RankState.SAVED}:
         return EXIT_PREEMPTED
     if not has_failed:

@@ -4,14 +4,12 @@ torchrun exits 1 for everything its workers say (trainer-facts 3, 2026-11-30). H
 leaves a result file, and one pure rule makes an exit code of them.
 """
 
-import json
 import logging
 import os
 import resource
 import signal
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,10 +20,12 @@ from torch.distributed.elastic.rendezvous.api import RendezvousError
 
 from trainer_hooks.errors import FlagError
 from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
-from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
+from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
+from trainer_hooks.launch.exit_codes import Failure, launch_exit_code
+from trainer_hooks.launch.report import LaunchReport, nothing_started
 from trainer_hooks.launch.waiting import StopWhileWaiting
+from trainer_hooks.launched import introduce_launcher
 from trainer_hooks.results import (
-    LAUNCHER_PID_VARIABLE,
     RESULT_DIR_VARIABLE,
     RankResult,
     read_result,
@@ -43,16 +43,6 @@ _SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """torchrun's own, and SIGUSR1: an agent that does not handle it dies and leaves orphans."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchReport:
-    """How a launch ended."""
-
-    exit_code: int
-    reason: str
-    results: list[RankResult | None] = field(default_factory=list)
-    """By local rank."""
-
-
 def launch(
     arguments: Sequence[str], *, window_s: float, leave: Callable[[LaunchReport], NoReturn]
 ) -> LaunchReport:
@@ -66,31 +56,26 @@ def launch(
     """
     notice = _stop_in_force()
     if notice is not None:
-        return _nothing_started(notice)
+        return _told_by(notice)
     options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
     _set_environment(window_s)
     _raise_file_limit()
     ranks = _TORCHRUN.determine_local_world_size(options.nproc_per_node)
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
-        os.environ[LAUNCHER_PID_VARIABLE] = str(os.getpid())
-        waiting = StopWhileWaiting(lambda notice: leave(_nothing_started(notice)))
+        introduce_launcher()
+        waiting = StopWhileWaiting(lambda notice: leave(_told_by(notice)))
         waiting.start()
-        failures, stopped_by, reason = _run(options)
+        with preemption_aware(Path(directory), lambda: _stop_in_force() is not None):
+            failures, stopped_by, reason = _run(options)
         waiting.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
     return LaunchReport(exit_code=code, reason=_summary(results, reason), results=results)
 
 
-def write_report(report: LaunchReport, path: Path) -> None:
-    """Write a launch's end as JSON."""
-    path.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
-
-
-def _nothing_started(notice: StopNotice) -> LaunchReport:
-    why = f"nothing started: stop notice {notice.id} is in force on this node"
-    return LaunchReport(exit_code=EXIT_PREEMPTED, reason=why)
+def _told_by(notice: StopNotice) -> LaunchReport:
+    return nothing_started(f"stop notice {notice.id} is in force on this node")
 
 
 def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
@@ -103,6 +88,8 @@ def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
         return failures, None, _deaths(error)
     except SignalException as error:
         return {}, int(error.sigval), f"stopped by {signal.Signals(error.sigval).name}"
+    except RanksPreemptedError as error:
+        return {}, None, str(error)
     except RendezvousError as error:
         # The node that hosts the rendezvous has left first; the ranks' own files still count.
         return {}, None, f"the rendezvous is lost: {error}"
@@ -118,7 +105,7 @@ def _stop_in_force() -> StopNotice | None:
     path = run_directory() / FLAG_NAME
     try:
         notice = read_flag(path)
-    except FlagError as error:
+    except (FlagError, OSError) as error:
         log.error("flag file taken as a stop: %s", error)  # noqa: TRY400 - the message is whole
         return StopNotice(id="unreadable-flag", is_stop=True, deadline_s=None, source="flag")
     if notice is None or not notice.is_stop:
