@@ -55,7 +55,10 @@ def run(arguments: Sequence[str]) -> int:
 def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
     def finish(report: LaunchReport) -> int:
         if options.report is not None:
-            write_report(report, options.report)
+            try:
+                write_report(report, options.report)
+            except OSError as error:  # the exit code is what the scheduler waits for
+                log.warning("no report was written: %s", error)
         log.info("exit code %d: %s", report.exit_code, report.reason)
         return report.exit_code
 
