@@ -1,6 +1,8 @@
 """The command line: whose option is whose, and which exit code comes out."""
 
 import json
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from trainer_hooks import cli
 from trainer_hooks.errors import CheckpointError, ConfigError, TrainerHooksError
 from trainer_hooks.launch import launcher
-from trainer_hooks.launch.launcher import LaunchReport
+from trainer_hooks.launch.report import LaunchReport
 
 
 class Launched:
@@ -24,6 +26,14 @@ class Launched:
         if isinstance(self.end, Exception):
             raise self.end
         return self.end
+
+
+@pytest.fixture(autouse=True)
+def own_sigterm() -> Iterator[None]:
+    """Give back the signal that a command may take for itself."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
