@@ -71,6 +71,8 @@ def proxy(evidence: AwsEvidence) -> Finding:
     if (_status(evidence.token), _status(evidence.bare)) == (403, 401):
         return wrong(checked, "a token is refused, and demanded", FORWARDED)
     answers = evidence.answers()
+    if not answers:
+        return unknown(checked, "no answer to judge by")
     via = [answer.headers["Via"] for answer in answers if "Via" in answer.headers]
     if via:
         return wrong(checked, f"answers come via {via[0]!r:.80}", FORWARDED)

@@ -76,7 +76,7 @@ async def test_firewall_is_named_when_nothing_is_reached(unused_tcp_port: int) -
     findings = await diagnosed(f"http://127.0.0.1:{unused_tcp_port}")
     assert wrongs(findings) == {"reachable": aws_diagnosis.UNREACHABLE}
     unknowns = {name for name, one in findings.items() if one.verdict is Verdict.UNKNOWN}
-    assert unknowns == {"switched_on", "token", "clock", "identity"}
+    assert unknowns == {"switched_on", "token", "proxy", "clock", "identity"}
 
 
 async def test_options_are_named_when_the_service_is_switched_off() -> None:
