@@ -1,13 +1,18 @@
 """What the tests of the trainer's side share."""
 
+import errno
+import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.support.golden_flag import Clocks, Flag
-from trainer_hooks import flag
+from tests.support.listening import Heard, listening
+from trainer_hooks import flag, stop
+from trainer_hooks.signals import STOP_SIGNALS
 
 # A busy machine is no failure: examples are judged by what they show, not by how long they take.
 settings.register_profile("untimed", deadline=None)
@@ -28,3 +33,37 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
 def golden(tmp_path: Path, clocks: Clocks) -> Flag:  # noqa: ARG001 - read on those clocks
     """Return the golden file, in force there."""
     return Flag(tmp_path / "notice.json")
+
+
+@pytest.fixture
+def outlived() -> Iterator[None]:
+    """Outlive a stop signal that nobody takes."""
+    before = {n: signal.signal(n, lambda *_: None) for n in STOP_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def events_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let it look by itself so rarely that only an event can have told it."""
+    monkeypatch.setattr(stop, "LOOK_EVERY_S", 60.0)
+
+
+@pytest.fixture
+def looks_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let it look often, and get no event."""
+
+    def taken() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(stop, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(stop, "INotify", taken)
+
+
+@pytest.fixture(params=["events_only", "looks_only"])
+def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Heard]:
+    """Listen with events and, as on a node whose inotify instances are taken, without."""
+    request.getfixturevalue(request.param)
+    with listening(tmp_path) as heard:
+        yield heard
