@@ -104,14 +104,14 @@ def _check_config(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _value(effective: Effective, key: str) -> str | float | None:
+def _value(effective: Effective, key: str) -> str | float | bool | None:
     """Return a setting as one would write it in the file; None where it is not set."""
     value: object = effective.config
     for name in key.split("."):
         value = getattr(value, name)
     if isinstance(value, Signals):
         return value.name
-    return value if value is None or isinstance(value, float) else str(value)
+    return value if value is None or isinstance(value, float | bool) else str(value)
 
 
 def _load(arguments: argparse.Namespace) -> Effective:

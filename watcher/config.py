@@ -35,6 +35,27 @@ class AwsConfig:
     """Longest that IMDS may take to answer, in seconds; a little less than a poll is the most."""
     metadata_v1: str = "on"
     """``off`` where IMDSv1 is not to be used, though the token endpoint says there is no v2."""
+    queue_url: str | None = None
+    """This node's own SQS queue, read beside IMDS; `reprieve-watcher queue create` makes one."""
+    instance_id: str | None = None
+    """Whose messages in the queue are ours; where it is not set, IMDS says it."""
+    hook_wait_s: float | None = None
+    """Seconds for which an auto-scaling hook of ours is kept waiting by heartbeats; where it is not
+    set, 30 s: the shortest time-out that a hook can have, so no heartbeat is relied on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayConfig:
+    """Whose queue the relay reads, and what it does with the notices in it."""
+
+    queue_url: str | None = None
+    """The queue that nobody but this cluster's relays reads, unless it is shared."""
+    shared_queue: bool = False
+    """Whether relays of other clusters read it too: an instance is then ours only by its tag."""
+    cluster_tag: str | None = None
+    """The tag that this cluster's instances carry, as KEY or KEY=VALUE; for a shared queue."""
+    handler: str = "log"
+    """``log``, ``-`` for JSON lines on standard output, or a file to append them to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,5 +93,6 @@ class Config:
     log_level: str = "info"
     """``debug``, ``info``, ``warning`` or ``error``."""
     aws: AwsConfig = AwsConfig()
+    relay: RelayConfig = RelayConfig()
     faces: FacesConfig = FacesConfig()
     signal: SignalConfig = SignalConfig()

@@ -3,27 +3,26 @@
 import asyncio
 import contextlib
 import logging
-import signal
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 from watcher.actions.base import Action
 from watcher.actions.flag_file import FlagFile, adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
+from watcher.actions.lifecycle_hook import CompleteLifecycleHook
 from watcher.actions.signal_process import SignalProcess
+from watcher.aws.autoscaling import AutoScaling
+from watcher.aws.sqs import region_of
 from watcher.config import Config
 from watcher.errors import ConfigError
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import StateView
-from watcher.health import SourceHealth
-from watcher.httpclient import HttpClient
 from watcher.metrics import Metrics
-from watcher.notice import Moment, Notice
+from watcher.notice import Notice
+from watcher.process import now, stop_event
 from watcher.responder import Responder
 from watcher.sdnotify import notify
-from watcher.sources import SOURCES
+from watcher.sources.aws import AwsRoads, enabled
 from watcher.state import State
 from watcher.supervise import keep_running
 
@@ -41,21 +40,12 @@ def run(config: Config) -> None:
     Raises:
         ConfigError: There is nothing to hear, or the run directory or boot id can't be used.
     """
-    if config.aws.metadata == "off":
-        raise ConfigError(
-            "the metadata service is switched off (aws.metadata, AWS_EC2_METADATA_DISABLED), so "
-            "there is nothing to hear; set REPRIEVE_AWS_METADATA=on if that was not meant for this"
-        )
+    sources = enabled(config.aws)
     boot_id = _boot_id()
     prepare_run_dir(config.run_dir)
     # Before anything is heard, and before READY: readers may trust a flag from then on.
-    adopted = adopt_flag(config.run_dir, boot_id, SOURCES[config.cloud].name)
+    adopted = adopt_flag(config.run_dir, boot_id, sources)
     asyncio.run(Daemon(config, boot_id, adopted).serve())
-
-
-def now() -> Moment:
-    """Read both clocks."""
-    return Moment(datetime.now(UTC), time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 class Daemon:
@@ -64,36 +54,24 @@ class Daemon:
     def __init__(self, config: Config, boot_id: str, adopted: Notice | None) -> None:
         self._config = config
         self._writer = Writer(config.node, boot_id)
-        self._adopted = adopted
+        self._adopted = (adopted,) if adopted else ()
         self._metrics = Metrics()
         self._state = State()
-        self._source_type = SOURCES[config.cloud]
-        name, keys = self._source_type.name, self._source_type.keys
-        self._health = SourceHealth(name, keys, now(), self._metrics)
+        self._roads = AwsRoads(config.aws, self._metrics, now, self._adopted)
 
     async def serve(self) -> None:
         """Run until told to end, then end in order: sources, inbox, responder, faces."""
-        stop = _stop_event()
+        stop = stop_event()
         inbox: asyncio.Queue[Notice] = asyncio.Queue()
-        adopted = (self._adopted,) if self._adopted else ()
-        responder = Responder(self._actions(), self._state, self._metrics, now, lambda _: None)
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        async with (
-            self._client() as spot_client,
-            self._client() as client,
-            asyncio.TaskGroup() as group,
-        ):
-            for notice in adopted:
+        async with self._roads as roads, asyncio.TaskGroup() as group:
+            for notice in self._adopted:
                 inbox.put_nowait(notice)
+            actions = self._actions()
+            responder = Responder(actions, self._state, self._metrics, now, roads.acknowledge)
             answering = group.create_task(responder.run(inbox))
-            source = self._source_type(
-                (spot_client, client),
-                self._health,
-                now,
-                adopted,
-                may_use_v1=self._config.aws.metadata_v1 == "on",
-            )
-            hearing = [group.create_task(keep_running(lane, inbox, now)) for lane in source.lanes]
+            hearing = [group.create_task(keep_running(one, inbox, now)) for one in roads.sources]
+            keeping = [group.create_task(keep()) for keep in roads.keepers]
             listen = self._config.faces.listen
             showing = group.create_task(keep_serving(self._routes(), listen, bound))
             log.info("ready listen=%s node=%s", await bound, self._config.node)
@@ -106,13 +84,9 @@ class Daemon:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_LIMIT_S):
                     await inbox.join()
-            answering.cancel()
-            showing.cancel()
+            for task in (answering, *keeping, showing):
+                task.cancel()
         log.info("stopped")
-
-    def _client(self) -> HttpClient:
-        aws = self._config.aws
-        return HttpClient(aws.metadata_endpoint, aws.metadata_limit_s)
 
     def _actions(self) -> dict[str, Action]:
         settings = self._config.signal
@@ -120,10 +94,13 @@ class Daemon:
         actions: list[Action] = [FlagFile(run_dir, self._writer, self._state, self._metrics, now)]
         if settings.pid_file is not None:
             actions.append(SignalProcess(settings.pid_file, settings.name))
+        if (url := self._config.aws.queue_url) is not None:
+            groups = AutoScaling(region_of(url))
+            actions.append(CompleteLifecycleHook(self._roads.hooks, groups, self._state, now))
         return {action.name: action for action in actions}
 
     def _routes(self) -> dict[str, Handler]:
-        healths = (self._health,)
+        healths = self._roads.healths
         probes = Probes(healths, self._metrics, self._config.faces.blind_limit_s, now)
         view = StateView(self._config.node, healths, self._state, now)
         return {
@@ -142,19 +119,3 @@ def _boot_id() -> str:
             f"{_BOOT_ID}: {error.strerror}. A flag is void without the boot id; under systemd, "
             "ProcSubset=pid hides it"
         ) from error
-
-
-def _stop_event() -> asyncio.Event:
-    """Return an event that the first SIGTERM or SIGINT sets; the next one ends the process."""
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
-
-    def on_first() -> None:
-        stop.set()
-        for number in numbers:
-            loop.remove_signal_handler(number)
-
-    for number in numbers:
-        loop.add_signal_handler(number, on_first)
-    return stop

@@ -36,7 +36,7 @@ POLICY: Mapping[NoticeKind, Rule] = MappingProxyType(
         NoticeKind.PREEMPTION: Rule(Urgency.STOP, 30.0, _STOP),
         # 30 s and 2 h: the shortest and the longest heartbeat time-out of a lifecycle hook, which
         # waits for the node to be done.
-        NoticeKind.TERMINATION: Rule(Urgency.STOP, 30.0, _STOP, lead_s=7200.0),
+        NoticeKind.TERMINATION: Rule(Urgency.STOP, 30.0, (*_STOP, "lifecycle_hook"), lead_s=7200.0),
         # 120 s: an interruptible capacity reservation; capacity blocks give 10 min and more.
         NoticeKind.CAPACITY_END: Rule(Urgency.STOP, 120.0, _STOP, lead_s=900.0),
         # 60 s: GCP host maintenance without a GPU; with one it is an hour. 15 min: time for several

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from watcher.aws_environment import ambient_settings
-from watcher.config import Address, AwsConfig, Config, FacesConfig, SignalConfig
+from watcher.config import Address, AwsConfig, Config, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
 from watcher.httpclient import CALL_LIMIT_S
 
@@ -39,6 +39,22 @@ def _one_of(*words: str) -> Callable[[object], str]:
         return str(value)
 
     return read
+
+
+def _truth(value: object) -> bool:
+    words = {"true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if value not in words:
+        raise ValueError("true or false")
+    return words[str(value)]
+
+
+def _queue_url(value: object) -> str:
+    url = urlsplit(_text(value))
+    if url.scheme not in ("https", "http") or not url.hostname or url.path.count("/") < 2:
+        raise ValueError("a URL like https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")
+    return url.geturl()
 
 
 def _path(value: object) -> Path:
@@ -104,6 +120,13 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "aws.metadata_endpoint": _url,
         "aws.metadata_limit_s": _call_limit,
         "aws.metadata_v1": _one_of(*SWITCH),
+        "aws.queue_url": _queue_url,
+        "aws.instance_id": _text,
+        "aws.hook_wait_s": _seconds,
+        "relay.queue_url": _queue_url,
+        "relay.shared_queue": _truth,
+        "relay.cluster_tag": _text,
+        "relay.handler": _text,
         "faces.listen": _address,
         "faces.blind_limit_s": _seconds,
         "signal.pid_file": _path,
@@ -191,6 +214,7 @@ def _build(values: Mapping[str, Any]) -> Config:
     return Config(
         **{key: value for key, value in values.items() if "." not in key},
         aws=AwsConfig(**section("aws")),
+        relay=RelayConfig(**section("relay")),
         faces=FacesConfig(**section("faces")),
         signal=SignalConfig(**section("signal")),
     )

@@ -38,6 +38,9 @@ class Played:
         if not self._then_ends:
             await asyncio.Event().wait()
 
+    def acknowledge(self, notice: Notice) -> None:
+        """Do nothing."""
+
 
 def failure(why: str) -> SourceUnavailable:
     """Build a failed fetch."""

@@ -3,7 +3,7 @@
 import logging
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -115,11 +115,11 @@ def prepare_run_dir(run_dir: Path) -> None:
         raise ConfigError(f"run directory {run_dir}: {error.strerror}. {_ADVICE}") from error
 
 
-def adopt_flag(run_dir: Path, boot_id: str, source: str) -> Notice | None:
+def adopt_flag(run_dir: Path, boot_id: str, sources: Collection[str]) -> Notice | None:
     """Return the notice that an earlier run of the daemon left in force; blocks, for use at start.
 
-    A flag is removed when it is void (of another boot), can't be understood, or came from another
-    source than ``source``, so that nobody would ever withdraw it.
+    A flag is removed when it is void (of another boot), can't be understood, or came from none of
+    the ``sources``, so that nobody would ever withdraw it.
 
     Raises:
         ConfigError: It can be neither read nor removed.
@@ -127,7 +127,7 @@ def adopt_flag(run_dir: Path, boot_id: str, source: str) -> Notice | None:
     path = run_dir / FLAG_NAME
     try:
         notice = parse(_read(path), boot_id)
-        _check_source(notice, source)
+        _check_source(notice, sources)
     except FileNotFoundError:
         return None
     except (FlagUnreadable, OSError) as error:
@@ -141,8 +141,8 @@ def adopt_flag(run_dir: Path, boot_id: str, source: str) -> Notice | None:
     return None
 
 
-def _check_source(notice: Notice, source: str) -> None:
-    if notice.source != source:
+def _check_source(notice: Notice, sources: Collection[str]) -> None:
+    if notice.source not in sources:
         raise FlagUnreadable(f"written for source {notice.source}, which is not enabled")
 
 

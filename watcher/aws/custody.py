@@ -57,6 +57,11 @@ class Custody:
         self._held[message.id] = _Held(message.handle, since, now)
         self._changed()
 
+    @property
+    def count(self) -> int:
+        """How many messages are in our hands."""
+        return len(self._held)
+
     def holds(self, message_id: str) -> bool:
         """Tell whether the message is in our hands."""
         return message_id in self._held

@@ -24,3 +24,10 @@ class Source(Protocol):
             SourceError: One fetch has failed; it is unknown whether there is a notice.
         """
         ...
+
+    def acknowledge(self, notice: Notice) -> None:
+        """Take in that all is done about a notice of this source; returns at once.
+
+        A queue may now forget what said it. A level does nothing: it is read again anyway.
+        """
+        ...

@@ -1,4 +1,4 @@
-"""Words seen within the last day, bounded: what makes a queue's duplicates and reordering harmless.
+"""Words seen lately, and not too many: what makes a queue's duplicates and reordering harmless.
 
 A queue gives a message out at least once and in any order; it keeps ours for minutes, so a day is
 beyond every repetition.
@@ -14,10 +14,11 @@ KEPT = 10_000
 
 
 class Remembered:
-    """A set of words that forgets what is older than a day, or than ten thousand others."""
+    """A set of words that forgets what is older than a time, or than ten thousand others."""
 
-    def __init__(self, now: Callable[[], Moment]) -> None:
+    def __init__(self, now: Callable[[], Moment], *, kept_s: float = KEPT_S) -> None:
         self._now = now
+        self._kept_s = kept_s
         self._since: dict[str, float] = {}  # in the order they came: the oldest first
 
     def add(self, word: str) -> None:
@@ -27,10 +28,10 @@ class Remembered:
         self._since[word] = at
         while self._since:
             oldest, since = next(iter(self._since.items()))
-            if len(self._since) <= KEPT and at - since <= KEPT_S:
+            if len(self._since) <= KEPT and at - since <= self._kept_s:
                 return
             del self._since[oldest]
 
     def __contains__(self, word: str) -> bool:
         since = self._since.get(word)
-        return since is not None and self._now().boottime_s - since <= KEPT_S
+        return since is not None and self._now().boottime_s - since <= self._kept_s

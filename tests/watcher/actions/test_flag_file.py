@@ -177,7 +177,7 @@ def test_run_dir_is_left_as_it_was_when_it_can_be_used(tmp_path: Path) -> None:
 
 def test_adoption_finds_nothing_when_there_is_no_flag(tmp_path: Path) -> None:
     """The usual start."""
-    assert adopt_flag(tmp_path, "boot-a", "aws_imds") is None
+    assert adopt_flag(tmp_path, "boot-a", ("aws_imds",)) is None
 
 
 async def test_adoption_returns_the_notice_when_the_flag_is_of_this_boot(desk: Desk) -> None:
@@ -220,7 +220,7 @@ def test_adoption_removes_the_flag_when_it_can_not_be_read(tmp_path: Path, what:
             path.symlink_to(target)
         case _:
             path.write_bytes(b"\x00" * 300_000)
-    assert adopt_flag(tmp_path, "boot-a", "aws_imds") is None
+    assert adopt_flag(tmp_path, "boot-a", ("aws_imds",)) is None
     assert not path.is_symlink()
     assert not path.exists()
     assert target.read_text() == "{}"
@@ -230,4 +230,4 @@ def test_adoption_is_a_setting_to_mend_when_the_flag_can_not_be_removed(tmp_path
     """A void flag that stays would stop every trainer on this node."""
     (tmp_path / FLAG_NAME / "x").mkdir(parents=True)
     with pytest.raises(ConfigError, match="void flag"):
-        adopt_flag(tmp_path, "boot-a", "aws_imds")
+        adopt_flag(tmp_path, "boot-a", ("aws_imds",))

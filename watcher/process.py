@@ -1,0 +1,29 @@
+"""What every long-running command needs of its process: the clocks, and word that it is to end."""
+
+import asyncio
+import signal
+import time
+from datetime import UTC, datetime
+
+from watcher.notice import Moment
+
+
+def now() -> Moment:
+    """Read both clocks."""
+    return Moment(datetime.now(UTC), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event that the first SIGTERM or SIGINT sets; the next one ends the process."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def on_first() -> None:
+        stop.set()
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+    for number in numbers:
+        loop.add_signal_handler(number, on_first)
+    return stop
