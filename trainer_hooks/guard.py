@@ -64,7 +64,9 @@ class Guard:
                 self._changed.wait(left_s)
             if self._closed or self._leave is None:
                 return
-        log.error("out of time: leaving, whatever the training hangs in")
+        # From a thread of its own: the training may hang in a log line, with its lock.
+        said = "out of time: leaving, whatever the training hangs in"
+        threading.Thread(target=log.error, args=(said,), daemon=True).start()
         self._leave()
 
     def _left_s(self) -> float:

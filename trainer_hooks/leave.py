@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from datetime import timedelta
 from typing import NoReturn
 
@@ -17,6 +18,9 @@ from torch.distributed import DistError
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
+
+FLUSH_S = 0.5
+"""How long an end that asks nobody waits for the output to go out."""
 
 LAST_WORDS_S = 2.0
 """How long the Store's host waits for the others to have passed the barrier."""
@@ -72,8 +76,20 @@ def exit_process(code: int, *, is_save_abandoned: bool) -> NoReturn:
 
 
 def exit_at_once(code: int) -> NoReturn:
-    """End this process without asking anybody. Any thread may call it."""
+    """End this process without asking anybody. Any thread may call it.
+
+    What was said goes out first if it can: a thread that hangs may hold the locks of the streams,
+    and the reader at their other end may be gone.
+    """
+    try:
+        flushing = threading.Thread(target=_flush, daemon=True)
+        flushing.start()
+        flushing.join(timeout=FLUSH_S)
+    finally:
+        os._exit(code)
+
+
+def _flush() -> None:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
