@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from watcher.config import Config
-from watcher.doctor.aws_checks import CHECKS
+from watcher.doctor import aws_checks, aws_queue
 from watcher.doctor.aws_evidence import examine
 from watcher.doctor.finding import Finding, Verdict, unknown
 
@@ -48,7 +48,9 @@ def run(config: Config, *, as_json: bool) -> int:
 
 async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequence[Finding]:
     """Return what every check of an enabled source has found, in the order of the lists."""
+    of_queue = [await check(config.aws) for check in aws_queue.CHECKS]
     if config.aws.metadata == "off":
-        return [unknown("metadata service", "switched off by aws.metadata, so not asked")]
+        off = unknown("metadata service", "switched off by aws.metadata, so not asked")
+        return [off, *of_queue]
     evidence = await examine(config.aws, environment, lambda: datetime.now(UTC))
-    return [check(evidence) for check in CHECKS]
+    return [*(check(evidence) for check in aws_checks.CHECKS), *of_queue]
