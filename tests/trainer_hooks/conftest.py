@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.golden_flag import Clocks, Flag
-from tests.support.listening import Heard, listening
+from tests.support.heard import Heard, listening
 from trainer_hooks import flag, stop
 from trainer_hooks.signals import STOP_SIGNALS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.flags import put_flag, remove_flag
+from tests.support.heard import Heard, listening
 from tests.support.leaks import open_descriptors
-from tests.support.listening import Heard, listening
 from tests.support.waiting import wait_until
 from trainer_hooks import stop
 from trainer_hooks.flag import FLAG_NAME, OVERDUE_S

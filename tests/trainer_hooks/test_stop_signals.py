@@ -12,8 +12,8 @@ import pytest
 from torch.distributed import HashStore
 
 from tests.support.flags import put_flag, remove_flag
+from tests.support.heard import Heard, listening
 from tests.support.leaks import open_descriptors, thread_names
-from tests.support.listening import Heard, listening
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import FLAG_NAME
 from trainer_hooks.stop import StopListener
