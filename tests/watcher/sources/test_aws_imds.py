@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from tests.support.clocks import START, TurnedClock, eventually
-from tests.support.listening import BODY, Ears, listening
+from tests.support.hearing_imds import BODY, Ears, listening
 from tests.support.scripted_imds import PREFIX, TOKEN_PATH, ScriptedImds
 from watcher.notice import Deadline, Notice, NoticeKind
 from watcher.sources.aws_imds import Renewing
@@ -111,7 +111,7 @@ async def test_source_polls_spot_on_when_the_answer_to_another_question_hangs(
     imds: ScriptedImds, clock: TurnedClock, path: str
 ) -> None:
     """While one request for the other key is open, Spot is asked and heard many times."""
-    async with listening(imds, clock) as ears:
+    async with listening(imds, clock, rest_limit_s=25) as ears:
         await imds.seen(SPOT, 3)
         imds.play(path, imds.fault("hang"))
         if path == TOKEN_PATH:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.clocks import TurnedClock, eventually
-from tests.support.listening import BODY, listening
+from tests.support.hearing_imds import BODY, listening
 from tests.support.scripted_imds import TOKEN_PATH, Reply, ScriptedImds
 from watcher.sources.aws_diagnosis import FORWARDED
 from watcher.sources.aws_imds import AwsImds
