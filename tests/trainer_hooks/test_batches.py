@@ -19,6 +19,8 @@ from trainer_hooks.batches import ShieldedWorker, counted_batches
 from trainer_hooks.data import ResumableSampler
 from trainer_hooks.errors import ConfigError
 
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on one core
+
 SIZE, BATCH = 37, 4
 
 
