@@ -25,7 +25,7 @@ class InstanceAction:
 
     def __init__(self, instance: AwsInstance, standing: Notice | None) -> None:
         self.shows_notice = False
-        self.level = Level(standing)
+        self._level = Level(standing)
         self._instance = instance
         self._fallback_shows_notice = False
 
@@ -33,21 +33,21 @@ class InstanceAction:
         """Take in an answer; 404 counts as an absence unless the older key shows a time."""
         if answer.status == 404:
             self.shows_notice = False
-            return Sight("absent", [] if self._fallback_shows_notice else self.level.absent(now))
+            return Sight("absent", [] if self._fallback_shows_notice else self._level.absent(now))
         notice = parse_instance_action(answer.body, now, self._instance.instance_id)
         self.shows_notice = True
-        return Sight("present", self.level.present(notice))
+        return Sight("present", self._level.present(notice))
 
     def fallback(self, notice: Notice | None) -> Sight:
         """Take in what the older key says, which counts only where this one shows nothing."""
         self._fallback_shows_notice = notice is not None
         if notice is None or self.shows_notice:
             return NOTHING
-        return Sight("present", self.level.present(notice))
+        return Sight("present", self._level.present(notice))
 
     def unknown(self) -> None:
         """Take in a failed fetch."""
-        self.level.unknown()
+        self._level.unknown()
 
 
 class TerminationTime:
