@@ -34,29 +34,31 @@ class Moto:
     def __init__(self, url: str) -> None:
         self.url = url
         self.environment = {**ENVIRONMENT, "AWS_ENDPOINT_URL": url}
+        self._clients: dict[str, LazyClient] = {}
 
     def call(self, service: str, operation: str, **arguments: object) -> Mapping[str, Any]:
         """Make one call of an AWS API; the environment has to be in force."""
-        with closing(LazyClient(service, REGION)) as client:
-            return cast("Mapping[str, Any]", getattr(client.get(), operation)(**arguments))
+        client = self._clients.setdefault(service, LazyClient(service, REGION))
+        return cast("Mapping[str, Any]", getattr(client.get(), operation)(**arguments))
 
-    def queue(self, **attributes: str) -> str:
-        """Make a queue of a name of its own, and return its URL."""
-        made = self.call(
-            "sqs", "create_queue", QueueName=f"test-{uuid.uuid4()}", Attributes=attributes
-        )
+    def close(self) -> None:
+        """Close the connections of the calls."""
+        for client in self._clients.values():
+            client.close()
+
+    def queue(self, name: str = "") -> str:
+        """Make a queue, under a name of its own unless there is one, and return its URL."""
+        made = self.call("sqs", "create_queue", QueueName=name or f"test-{uuid.uuid4()}")
         return str(made["QueueUrl"])
 
     def send(self, queue_url: str, bodies: Sequence[str]) -> None:
         """Put messages into a queue."""
-        with closing(LazyClient("sqs", REGION)) as client:
-            sqs: Any = client.get()
-            for start in range(0, len(bodies), 10):
-                entries = [
-                    {"Id": str(number), "MessageBody": body}
-                    for number, body in enumerate(bodies[start : start + 10])
-                ]
-                sqs.send_message_batch(QueueUrl=queue_url, Entries=entries)
+        for start in range(0, len(bodies), 10):
+            entries = [
+                {"Id": str(number), "MessageBody": body}
+                for number, body in enumerate(bodies[start : start + 10])
+            ]
+            self.call("sqs", "send_message_batch", QueueUrl=queue_url, Entries=entries)
 
     def counts(self, queue_url: str) -> tuple[int, int]:
         """Return how many messages of a queue can be received, and how many are hidden."""
@@ -92,7 +94,8 @@ def moto_server() -> Iterator[Moto]:
             env={**os.environ, **ENVIRONMENT},
         )
         try:
-            yield Moto(_url(log))
+            with closing(Moto(_url(log))) as moto:
+                yield moto
         finally:
             process.terminate()
             process.wait()

@@ -8,7 +8,7 @@ from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import REGION, Moto
 from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2, Member
-from watcher.aws.sqs import SqsQueue
+from watcher.aws.sqs import LONG_POLL_S, SqsQueue
 from watcher.errors import AwsCallFailed
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
@@ -58,7 +58,7 @@ class QueuedNode:
         self.inbox: asyncio.Queue[Notice] = asyncio.Queue()
         self.health = SourceHealth(NAME, KEYS, clock(), self.metrics)
         self.hands = Hands(
-            reception=Reception(queue, self.health, clock),
+            reception=Reception(queue, LONG_POLL_S, self.health, clock),
             custody=Custody(queue, 30, self.metrics.messages_held),
             intake=Intake(self.metrics, clock),
             hooks={},

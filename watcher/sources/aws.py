@@ -13,7 +13,7 @@ from watcher.aws.boto import require_boto3
 from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2
 from watcher.aws.hook import LifecycleHook
-from watcher.aws.sqs import SqsQueue, region_of
+from watcher.aws.sqs import LONG_POLL_S, SqsQueue, region_of
 from watcher.config import AwsConfig
 from watcher.errors import ConfigError
 from watcher.health import SourceHealth
@@ -104,7 +104,7 @@ class AwsRoads:
         ec2 = self._stack.enter_context(contextlib.closing(Ec2(region_of(url))))
         health = self._health[AwsSqs.name]
         hands = Hands(
-            reception=Reception(queue, health, self._now),
+            reception=Reception(queue, LONG_POLL_S, health, self._now),
             custody=Custody(queue, VISIBILITY_S, self._metrics.messages_held),
             intake=Intake(self._metrics, self._now),
             hooks=self.hooks,

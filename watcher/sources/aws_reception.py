@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Callable
 
-from watcher.aws.sqs import LONG_POLL_S, Message, SqsQueue
+from watcher.aws.sqs import Message, SqsQueue
 from watcher.errors import AwsCallFailed, SourceThrottled, SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.notice import Moment
@@ -26,12 +26,16 @@ class Reception:
 
     Args:
         queue: The queue.
+        wait_s: How long a receive waits at AWS for a first message, in seconds.
         health: Where usable answers are noted, under ``messages``.
         now: Reads both clocks.
     """
 
-    def __init__(self, queue: SqsQueue, health: SourceHealth, now: Callable[[], Moment]) -> None:
+    def __init__(
+        self, queue: SqsQueue, wait_s: int, health: SourceHealth, now: Callable[[], Moment]
+    ) -> None:
         self._queue = queue
+        self._wait_s = wait_s
         self._health = health
         self._now = now
         self._clock = asyncio.get_running_loop().time
@@ -50,7 +54,7 @@ class Reception:
         """
         await asyncio.sleep(self._pause_s)
         # The first answer after a failure is wanted soon, to know that the queue is there again.
-        wait_s = 0 if self._health.blind_since() else LONG_POLL_S
+        wait_s = 0 if self._health.blind_since() else self._wait_s
         began = self._clock()
         try:
             only_if()
