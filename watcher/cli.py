@@ -18,6 +18,8 @@ from watcher import daemon, explain
 from watcher.doctor import command as doctor
 from watcher.errors import ConfigError
 from watcher.logs import start_logging
+from watcher.node_queue import command as queue
+from watcher.relay import command as relay
 from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load
 from watcher.simulator import command as aws_simulator
 
@@ -66,6 +68,8 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         "check-config": _check_config,
         "doctor": _doctor,
         "explain": explain.run,
+        "queue": queue.run,
+        "relay": _relay,
         "simulate": aws_simulator.run,
     }
     try:
@@ -87,6 +91,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _doctor(arguments: argparse.Namespace) -> int:
     return doctor.run(_load(arguments).config, as_json=arguments.json)
+
+
+def _relay(arguments: argparse.Namespace) -> int:
+    config = _load(arguments).config
+    start_logging(config.log_format, config.log_level)
+    relay.run(config)
+    return 0
 
 
 def _check_config(arguments: argparse.Namespace) -> int:
@@ -136,6 +147,10 @@ def _parser() -> _Parser:
     check.add_argument("--json", action="store_true", help="print one JSON object")
     checks = commands.add_parser("doctor", help="say what is wrong here", allow_abbrev=False)
     doctor.add_arguments(checks)
+    relaying = commands.add_parser("relay", help="read a cluster's queue", allow_abbrev=False)
+    relay.add_arguments(relaying)
+    queues = commands.add_parser("queue", help="make and remove nodes' queues", allow_abbrev=False)
+    queue.add_arguments(queues)
     words = commands.add_parser("explain", help="say what AWS's words mean", allow_abbrev=False)
     explain.add_arguments(words)
     simulate = commands.add_parser("simulate", help="play a cloud's metadata service on loopback")
