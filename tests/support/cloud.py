@@ -39,9 +39,13 @@ class Node:
 
     def __enter__(self) -> Self:
         self.run_dir.mkdir(parents=True, exist_ok=True)
-        self.simulator = self._start("simulator", "simulate", "aws", "--port", "0")
-        self.metadata_url = self._wait_for("simulator", r"listening on (http://\S+)")
-        self.start_watcher()
+        try:
+            self.simulator = self._start("simulator", "simulate", "aws", "--port", "0")
+            self.metadata_url = self._wait_for("simulator", r"listening on (http://\S+)")
+            self.start_watcher()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
