@@ -12,6 +12,7 @@ from cfnlint.api import lint
 from tests.support.aws_bodies import MESSAGES, body, read
 from tests.support.event_patterns import matches
 from watcher.errors import SourceMalformed
+from watcher.node_queue.filter import filter_policy
 from watcher.sources.aws_messages.reading import ForInstance, Notices
 
 FILES = Path(__file__).parents[2] / "deploy" / "aws"
@@ -163,24 +164,28 @@ def test_policies_permit_single_actions_on_named_things_when_aws_can_name_them(n
             actions = set(listed if isinstance(listed, list) else [listed])
             assert not any("*" in action for action in actions)
             if statement["Resource"] == "*":
-                assert actions <= {"ec2:DescribeInstances", "sqs:ListQueues"}
+                assert actions <= {
+                    "autoscaling:DescribeTags",
+                    "ec2:DescribeInstances",
+                    "sqs:ListQueues",
+                }
 
 
 @pytest.mark.parametrize("name", sorted(on_the_bus()))
 def test_filter_lets_a_node_hear_what_is_for_it_and_nothing_else(name: str) -> None:
-    """The filter of the README, for each addressee and for somebody else."""
+    """For each addressee, and for somebody else, who gets only what names no one instance."""
     event = on_the_bus()[name]
     for addressee in addressees(name):
-        assert matches(filter_of(addressee), event)
-    is_for_a_reservation = "capacity-reservation-id" in event["detail"]
-    assert matches(filter_of("i-0fedcba9876543210"), event) == is_for_a_reservation
+        assert matches(filter_policy(addressee), event)
+    title = event["detail-type"]
+    is_for_everybody = title == "AWS Health Event" or title.startswith("Capacity Block")
+    assert matches(filter_policy("i-0fedcba9876543210"), event) == is_for_everybody
 
 
-def filter_of(instance_id: str) -> dict[str, object]:
-    """Return the README's filter for an instance."""
+def test_readme_shows_the_filter_that_is_set_when_read() -> None:
+    """People compare it with what they find in their account."""
     [written] = re.findall(r"```json\n(.*?)```", README, flags=re.DOTALL)
-    read_back: dict[str, object] = json.loads(written.replace("i-0123456789abcdef0", instance_id))
-    return read_back
+    assert json.loads(written) == filter_policy("i-0123456789abcdef0")
 
 
 def test_readme_names_every_file_when_deploying() -> None:

@@ -1,0 +1,134 @@
+"""The daemon as a process on both roads: the simulator's metadata service and a queue of moto's.
+
+The body is what EventBridge has made of an event that was put on its bus.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.clocks import eventually
+from tests.support.moto_aws import Moto, spot_warning
+from tests.support.watcher_process import WatcherProcess, control
+from watcher.simulator.clock import ScenarioClock
+from watcher.simulator.scenario import Scenario
+from watcher.simulator.server import make_app, serving
+
+pytestmark = pytest.mark.e2e
+
+ME = "i-0123456789abcdef0"
+"""Who we are, as the simulator has it."""
+
+
+@pytest.fixture
+async def cloud() -> AsyncIterator[str]:
+    """A simulated metadata service whose notices the test issues."""
+    async with serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", 0) as url:
+        yield url
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """An empty run directory."""
+    path = tmp_path / "run"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def queue(moto: Moto) -> str:
+    """A queue that EventBridge fills with what EC2 says."""
+    url = moto.queue()
+    pattern = json.dumps({"source": ["aws.ec2"]})
+    name = url.rpartition("/")[2]
+    moto.call("events", "put_rule", Name=name, EventPattern=pattern)
+    moto.call("events", "put_targets", Rule=name, Targets=[{"Id": "q", "Arn": moto.arn(url)}])
+    return url
+
+
+async def put_event(moto: Moto, instance_id: str, title: str, **said: str) -> None:
+    """Say something about an instance on the bus."""
+    entry = {
+        "Time": datetime.now(UTC),
+        "Source": "aws.ec2",
+        "DetailType": title,
+        "Detail": json.dumps({"instance-id": instance_id, **said}),
+    }
+    await asyncio.to_thread(moto.call, "events", "put_events", Entries=[entry])
+
+
+async def put_warning(moto: Moto, instance_id: str) -> None:
+    """Say that an instance is interrupted."""
+    title = "EC2 Spot Instance Interruption Warning"
+    await put_event(moto, instance_id, title, **{"instance-action": "terminate"})
+
+
+@asynccontextmanager
+async def daemon(run_dir: Path, cloud: str, queue: str) -> AsyncIterator[WatcherProcess]:
+    """Run the daemon on both roads; it has to end with 0 on SIGTERM."""
+    watcher = await WatcherProcess.start(
+        run_dir, cloud, NO_PROXY="127.0.0.1", REPRIEVE_AWS_QUEUE_URL=queue
+    )
+    try:
+        yield watcher
+        assert await watcher.end() == 0, watcher.log
+    finally:
+        if watcher.process.returncode is None:
+            await watcher.end()
+
+
+async def test_event_becomes_a_flag_and_its_message_is_deleted_when_it_is_for_us(
+    moto: Moto, queue: str, cloud: str, run_dir: Path
+) -> None:
+    """Another node's warning is in the same queue, and stays there."""
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await put_warning(moto, "i-0123456789abcdef1")
+        await put_warning(moto, ME)
+        flag = await watcher.shows("stop")
+        assert (flag["source"], flag["kind"], flag["instance_id"]) == ("aws_sqs", "preemption", ME)
+        assert 0 < flag["deadline_boottime_s"] - flag["written_boottime_s"] <= 120
+        await moto.becomes(queue, (0, 1))
+        state = json.loads((await watcher.ask("/v1/state"))[1])
+        assert set(state["sources"]) == {"aws_imds", "aws_sqs"}
+        assert (await watcher.ask("/readyz"))[0] == 200
+        assert "message foreign" in watcher.log
+
+
+async def test_flag_is_the_same_when_messages_come_twice_late_and_out_of_order(
+    moto: Moto, queue: str, cloud: str, run_dir: Path
+) -> None:
+    """Two warnings are two notices of one instance; however often each is said, it counts once."""
+    said = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    first, second = (spot_warning(ME, f"event-{number}", said) for number in (1, 2))
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await asyncio.to_thread(moto.send, queue, [second, first, second, first])
+        await watcher.shows("stop")
+        await moto.becomes(queue, (0, 0))
+        flag = watcher.flag()
+        await asyncio.to_thread(moto.send, queue, [first, second])
+        await eventually(lambda: watcher.log.count("all is done about it") >= 2)
+        await moto.becomes(queue, (0, 0))
+        assert watcher.flag() == flag
+        assert flag is not None
+        assert len({flag["id"], *flag["also"]}) == 2
+        assert watcher.log.count("notice admitted") == 2
+
+
+async def test_earlier_deadline_counts_when_both_roads_tell_of_one_instance(
+    moto: Moto, queue: str, cloud: str, run_dir: Path
+) -> None:
+    """One flag names both reasons; the queue's warning alone would leave two minutes."""
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await put_warning(moto, ME)
+        told = await watcher.shows("stop")
+        await control(cloud, "notice", window_s=60)
+        await eventually(lambda: (watcher.flag() or told)["source"] == "aws_imds")
+        flag = watcher.flag()
+        assert flag is not None
+        assert flag["deadline_boottime_s"] < told["deadline_boottime_s"]
+        assert flag["also"] == [told["id"]]
