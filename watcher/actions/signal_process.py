@@ -14,7 +14,10 @@ _PID_FILE_LIMIT_BYTES = 64
 
 
 class SignalProcess:
-    """Sends one signal for each notice id; a second run for the same id sends none.
+    """Sends a process one signal, however many notices in force tell of its node's end.
+
+    The same end is often told on two roads, and a second SIGTERM means "at once" to many programs.
+    A process that takes the first one's place is signalled by the next notice.
 
     What was sent is not kept on disk: a daemon that was killed between flag and signal must send
     it after its restart, so one restarted after both sends it once more.
@@ -28,7 +31,7 @@ class SignalProcess:
     def __init__(self, pid_file: Path, number: signal.Signals) -> None:
         self._pid_file = pid_file
         self._number = number
-        self._sent: set[str] = set()
+        self._sent: dict[str, int] = {}  # the process that got it, by the id of each notice
         self._thread = SideThread[str](self.name)
 
     async def run(self, standing: Standing, /) -> str:
@@ -42,13 +45,16 @@ class SignalProcess:
 
     async def undo(self, standing: Standing, /) -> str:
         """Forget the notice: a signal can't be taken back, but the next one is a new one."""
-        self._sent.discard(standing.notice.id)
+        self._sent.pop(standing.notice.id, None)
         return f"{self._number.name} can't be taken back"
 
     def _send(self, notice_id: str) -> str:
         if notice_id in self._sent:
             return f"{self._number.name} was sent before"
         pid = self._pid()
+        if pid in self._sent.values():
+            self._sent[notice_id] = pid
+            return f"{self._number.name} was sent before, for another notice"
         try:
             descriptor = os.pidfd_open(pid)
         except OSError as error:
@@ -68,7 +74,7 @@ class SignalProcess:
             raise ActionRetryable(f"process {pid} of {self._pid_file} has ended") from error
         finally:
             os.close(descriptor)
-        self._sent.add(notice_id)
+        self._sent[notice_id] = pid
         return f"sent {self._number.name} to process {pid} of {self._pid_file}"
 
     def _pid(self) -> int:

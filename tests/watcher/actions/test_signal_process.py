@@ -73,6 +73,21 @@ async def test_signal_reaches_the_process_once_when_run_again_for_the_same_notic
     assert await asyncio.to_thread(trainer.end) == ["TERM"]
 
 
+async def test_signal_reaches_the_process_once_when_two_notices_tell_of_one_end(
+    trainer: Trainer,
+) -> None:
+    """The queue and the metadata service say the same; only after both is there something new."""
+    action = SignalProcess(trainer.pid_file, signal.SIGTERM)
+    assert "sent SIGTERM" in await action.run(notice("imds"))
+    assert "for another notice" in await action.run(notice("queue"))
+    await action.undo(notice("imds"))
+    assert "for another notice" in await action.run(notice("late"))
+    for name in ("queue", "late"):
+        await action.undo(notice(name))
+    assert "sent SIGTERM" in await action.run(notice("new"))
+    assert set(await asyncio.to_thread(trainer.end)) == {"TERM"}
+
+
 async def test_signal_is_the_configured_one_when_it_is_not_sigterm(trainer: Trainer) -> None:
     """Some trainers listen for SIGUSR1."""
     await SignalProcess(trainer.pid_file, signal.SIGUSR1).run(notice())
@@ -89,7 +104,7 @@ async def test_signal_is_sent_again_when_the_notice_was_withdrawn_in_between(
     await action.run(notice())
     # Two pending signals of one kind merge, so only "at least one" is certain here.
     assert set(await asyncio.to_thread(trainer.end)) == {"TERM"}
-    assert action._sent == {"spot"}
+    assert action._sent == {"spot": trainer.process.pid}
 
 
 @pytest.mark.parametrize(
