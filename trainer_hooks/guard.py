@@ -15,6 +15,9 @@ log = logging.getLogger(__name__)
 LEAD_S = 1.0
 """How long before the deadline the guard acts; nobody who is on time meets it."""
 
+LEAVING_S = 2.0
+"""What leaving takes by itself: the last word, the barrier, the interpreter's end."""
+
 LEAST_S = 5.0
 """What a stop gets in any case: a cloud may let a node outlive its deadline."""
 
@@ -51,6 +54,10 @@ class Guard:
             self._changed.notify()
         if is_first and self._leave is not None:
             threading.Thread(target=self._watch, name="reprieve-guard", daemon=True).start()
+
+    def leave_by_s(self) -> float | None:
+        """Return when to stop waiting for a save and leave; None while no deadline is known."""
+        return None if self.deadline_s is None else self.deadline_s - LEAVING_S
 
     def close(self) -> None:
         """Let go: the process leaves by itself."""

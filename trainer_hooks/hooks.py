@@ -30,10 +30,6 @@ log = logging.getLogger(__name__)
 
 B = TypeVar("B")
 
-LEAVE_BEFORE_DEADLINE_S = 2.0
-"""What the exit itself may take: result file, barrier, interpreter."""
-
-EXIT_BARRIER_S = 10.0
 COMMIT_ON_ERROR_S = 20.0
 """A rank that fails waits this long for the save in flight; torchrun kills its peers at 30 s."""
 
@@ -121,13 +117,12 @@ class TrainerHooks:
         """Commit the save in flight, and leave together with the other ranks."""
         if error is not None:
             give_up_s = boottime_s() + COMMIT_ON_ERROR_S
-            self._is_flushed(lambda: self._leave_by() or give_up_s)
+            self._is_flushed(lambda: self._guard.leave_by_s() or give_up_s)
             self._close()
             return
-        is_flushed = self._is_flushed(self._leave_by)
+        is_flushed = self._is_flushed(self._guard.leave_by_s)
         self._tell(self._last_word())
-        left_s = seconds_left(self._guard.deadline_s)
-        self._departure.barrier(EXIT_BARRIER_S if left_s is None else min(EXIT_BARRIER_S, left_s))
+        self._departure.barrier(seconds_left(self._guard.deadline_s))
         self._agreement.close()
         if is_flushed and self._saves is not None:
             self._saves.close()
@@ -199,7 +194,7 @@ class TrainerHooks:
     def _finish(self, saves: Saves) -> None:
         """Save and commit the state at ``until``; all ranks agree whether that came in time."""
         saves.save(self.step)
-        in_time = saves.wait(self._leave_by)
+        in_time = saves.wait(self._guard.leave_by_s)
         is_committed = in_time and saves.is_kept(self.step)
         self._is_finished = self._departure.agree_is_committed(self.step, is_committed=is_committed)
         stop = self._agreement.stop
@@ -213,10 +208,6 @@ class TrainerHooks:
 
     def _is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
         return self._saves is None or self._saves.wait(limit_s)
-
-    def _leave_by(self) -> float | None:
-        deadline_s = self._guard.deadline_s
-        return None if deadline_s is None else deadline_s - LEAVE_BEFORE_DEADLINE_S
 
     def _note_stop(self, decision: Decision) -> None:
         if self._stop is None:

@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 FLUSH_S = 0.5
 """How long an end that asks nobody waits for the output to go out."""
 
+BARRIER_S = 10.0
+"""How long a rank that is done waits for the others, if there is as much time."""
+
 LAST_WORDS_S = 2.0
 """How long the Store's host waits for the others to have passed the barrier."""
 
@@ -42,10 +45,14 @@ class Departure:
         mine = "yes" if is_committed else "no"
         return self._store.compare_set(f"final_commit/{step}", "", mine) == b"yes"
 
-    def barrier(self, timeout_s: float) -> None:
-        """Wait until all ranks are here, for at most ``timeout_s``; then leave all the same."""
+    def barrier(self, left_s: float | None) -> None:
+        """Wait until all ranks are here, while there is time; then leave all the same.
+
+        Args:
+            left_s: Seconds to the deadline, None if there is none.
+        """
         try:
-            self._pass("arrived", timeout_s)
+            self._pass("arrived", BARRIER_S if left_s is None else min(BARRIER_S, left_s))
             if self._world.is_coordinator:
                 self._pass("gone", LAST_WORDS_S)
             else:
