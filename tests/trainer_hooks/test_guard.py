@@ -62,9 +62,11 @@ def test_guard_acts_when_its_deadline_comes(left: Left) -> None:
 def test_guard_acts_at_the_earliest_when_it_is_armed_with_several(left: Left) -> None:
     """A later one changes nothing, an earlier one is heard while it waits."""
     watched = Guard(left)
-    watched.arm(boottime_s() + 1000)
-    watched.arm(boottime_s() + 2000)
+    first = boottime_s() + 1000
+    watched.arm(first)
+    watched.arm(first + 1000)
     watched.arm(None)
+    assert watched.deadline_s == first
     earliest = boottime_s() + LEAD_S + 0.05
     watched.arm(earliest)
     assert watched.deadline_s == earliest

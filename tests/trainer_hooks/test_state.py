@@ -9,6 +9,7 @@ from torch import nn
 from tests.support.training import OPTIMIZERS, SCHEDULERS, Run, stored
 from trainer_hooks.data import ResumableSampler
 from trainer_hooks.errors import StateError
+from trainer_hooks.rng import restore_rng
 from trainer_hooks.state import TrainState
 
 
@@ -73,6 +74,26 @@ def test_capture_holds_every_component_when_all_are_declared() -> None:
     assert snapshot.step == 1
     weight = snapshot.tensors["model.first.weight"]
     assert weight.data_ptr() == run.model.first.weight.data_ptr()
+
+
+def test_random_numbers_are_those_of_the_boundary_when_a_component_draws_some() -> None:
+    """A state_dict may draw: RNG is captured before any is asked for."""
+
+    class Drawing:
+        def state_dict(self) -> dict[str, Any]:
+            return {"drawn": torch.rand(1).item()}
+
+        def load_state_dict(self, state_dict: dict[str, Any], /) -> None:
+            """Take nothing over."""
+
+    run = Run()
+    run.step()
+    run.state.extras = {"drawing": Drawing()}
+    before = torch.get_rng_state()
+    snapshot = run.state.capture(1)
+    assert not torch.equal(torch.get_rng_state(), before)
+    restore_rng(snapshot.rng)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_capture_is_refused_when_the_optimizer_has_not_stepped() -> None:

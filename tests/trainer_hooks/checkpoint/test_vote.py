@@ -85,6 +85,13 @@ def test_failure_reaches_all_when_another_rank_never_votes() -> None:
     assert not first.is_over(within_s=SHORT_S)
 
 
+def test_failure_is_known_at_once_when_the_coordinator_is_gone() -> None:
+    """The first failure decides: whoever hears it waits for nobody."""
+    _, second, third = votes(3, SHORT_S)
+    second.cast("rank 1: broken")
+    assert second.outcome() == third.outcome() == "rank 1: broken"
+
+
 def test_vote_is_over_when_the_last_rank_has_cast() -> None:
     """From then on nobody writes."""
     first, second = votes(2)
