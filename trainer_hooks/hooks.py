@@ -50,7 +50,7 @@ class TrainerHooks:
 
     Args:
         state: Everything that must come back.
-        checkpoint_dir: The same storage on all ranks. Made if it does not exist.
+        checkpoint_dir: The same storage on all ranks; made if need be.
         save_every: Steps between saves.
         exit_on_preempt: Whether leaving the block ends the process when preempted.
 
@@ -68,8 +68,7 @@ class TrainerHooks:
     ) -> None:
         if save_every < 1:
             raise ConfigError(f"save_every counts steps, at least 1, not {save_every}")
-        self.step = 0
-        """Steps finished."""
+        self.step = 0  # steps finished
         self._state = state
         self._root = Path(checkpoint_dir)
         self._save_every = save_every
@@ -99,9 +98,7 @@ class TrainerHooks:
         try:
             self._agreement.start()
             if not self._is_stopped_at(RESTORING.step):
-                self._saves = Saves(
-                    self._root, self._state, self._world, every_steps=self._save_every
-                )
+                self._saves = Saves(self._root, self._state, self._world, self._save_every)
                 self.step = self._saves.resumed_step
         except BaseException:
             self._listener.close()
@@ -224,8 +221,8 @@ class TrainerHooks:
     def _tell(self, state: RankState) -> None:
         """Leave word for the launcher."""
         self._report.note("began" if state is RankState.RUNNING else "saved")
-        if self._saves is not None and self._saves.committed_at is not None:
-            self._report.note("committed", self._saves.committed_at)
+        if self._saves is not None and (at := self._saves.committed_at) is not None:
+            self._report.note("committed", at)
         self._report.tell(state, self._world.rank, self.outcome)
 
     def _on_news(self) -> None:

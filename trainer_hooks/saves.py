@@ -25,7 +25,7 @@ class Saves:
         StateError: The checkpoint does not fit ``state``.
     """
 
-    def __init__(self, root: Path, state: TrainState, world: World, *, every_steps: int) -> None:
+    def __init__(self, root: Path, state: TrainState, world: World, every_steps: int) -> None:
         self._state = state
         self._world = world
         self._every_steps = every_steps

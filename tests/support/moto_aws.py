@@ -5,27 +5,14 @@ It never repeats or reorders a message, so tests send what is to come twice or l
 
 import asyncio
 import json
-import os
-import re
-import subprocess
-import sys
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import IO, Any, cast
+from typing import Any, cast
 
-from tests.support.waiting import wait_until
+from lab.moto import CREDENTIALS, REGION, moto_server
+
 from watcher.aws.boto import LazyClient
-
-REGION = "us-east-1"
-ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "test",
-    "AWS_SECRET_ACCESS_KEY": "test",
-    "AWS_DEFAULT_REGION": REGION,
-}
-
-_LISTENS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
 
 
 class Moto:
@@ -33,7 +20,7 @@ class Moto:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.environment = {**ENVIRONMENT, "AWS_ENDPOINT_URL": url}
+        self.environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": url}
         self._clients: dict[str, LazyClient] = {}
 
     def call(self, service: str, operation: str, **arguments: object) -> Mapping[str, Any]:
@@ -84,32 +71,10 @@ class Moto:
 
 
 @contextmanager
-def moto_server() -> Iterator[Moto]:
+def moto_aws() -> Iterator[Moto]:
     """Run moto's server in the block."""
-    with tempfile.TemporaryFile("w+") as log:  # not a pipe: it writes a line for each request
-        process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            env={**os.environ, **ENVIRONMENT},
-        )
-        try:
-            with closing(Moto(_url(log))) as moto:
-                yield moto
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _url(log: IO[str]) -> str:
-    def found() -> re.Match[str] | None:
-        log.seek(0)
-        return _LISTENS.search(log.read())
-
-    wait_until(found)
-    match = found()
-    assert match is not None
-    return match[1]
+    with moto_server() as url, closing(Moto(url)) as moto:
+        yield moto
 
 
 def spot_warning(instance_id: str, event_id: str = "", said: str = "") -> str:

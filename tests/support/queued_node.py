@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, closing
 
+from lab.moto import REGION
+
 from tests.support.clocks import TurnedClock, eventually
-from tests.support.moto_aws import REGION, Moto
+from tests.support.moto_aws import Moto
 from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2, Member
 from watcher.aws.sqs import LONG_POLL_S, SqsQueue

@@ -7,7 +7,7 @@ from blockbuster import BlockBuster
 from hypothesis import settings
 
 from tests.support.clocks import TurnedClock
-from tests.support.moto_aws import Moto, moto_server
+from tests.support.moto_aws import Moto, moto_aws
 from tests.support.scripted_imds import ScriptedImds, scripted_imds
 from watcher.metrics import Metrics
 
@@ -47,7 +47,7 @@ async def imds() -> AsyncIterator[ScriptedImds]:
 @pytest.fixture(scope="session")
 def moto_process() -> Iterator[Moto]:
     """Run one AWS for all tests, each of which has queues of its own."""
-    with moto_server() as server:
+    with moto_aws() as server:
         yield server
 
 

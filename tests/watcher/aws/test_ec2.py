@@ -7,8 +7,9 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from lab.moto import REGION
 
-from tests.support.moto_aws import REGION, Moto
+from tests.support.moto_aws import Moto
 from watcher.aws import ec2 as module
 from watcher.aws.ec2 import Ec2, Member
 from watcher.errors import AwsCallFailed

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from lab.moto import REGION
 
-from tests.support.moto_aws import REGION, Moto, spot_warning
+from tests.support.moto_aws import Moto, spot_warning
 from watcher import cli
 from watcher.aws.ec2 import Ec2
 from watcher.node_queue import command, sweep
