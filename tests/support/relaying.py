@@ -15,7 +15,7 @@ from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
-from watcher.relay.relay import POLL_S, VISIBILITY_S, Parts, Relay
+from watcher.relay.relay import VISIBILITY_S, Parts, Relay
 from watcher.sources.aws_intake import Intake
 from watcher.sources.aws_messages.reading import ForInstance
 from watcher.sources.aws_reception import KEYS, Reception
@@ -77,7 +77,7 @@ async def relaying(
         queues = [stack.enter_context(closing(SqsQueue(relayed.url))) for _ in range(readers)]
         custody = Custody(queues[0], VISIBILITY_S, relayed.metrics.messages_held)
         parts = Parts(
-            readers=[Reception(queue, POLL_S, relayed.health, clock) for queue in queues],
+            readers=[Reception(queue, 1, relayed.health, clock) for queue in queues],
             intake=Intake(relayed.metrics, clock),
             custody=custody,
             addressees=Addressees(relayed.ec2, tag, clock),
@@ -91,3 +91,4 @@ async def relaying(
                 relayed.stop.set()
                 async with asyncio.timeout(20):
                     await relay
+                    await custody.emptied()

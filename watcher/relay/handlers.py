@@ -42,7 +42,7 @@ class LogHandler:
     async def handle(self, told: ForInstance, /) -> None:
         """Log it."""
         hook = f"{told.hook.group}/{told.hook.name}" if told.hook else "none"
-        log.info("notice relayed %s instance_id=%s hook=%s", told.notice, told.instance_id, hook)
+        log.info("notice told %s instance_id=%s hook=%s", told.notice, told.instance_id, hook)
 
 
 class LinesHandler:

@@ -33,8 +33,8 @@ is given to a relay that has died while it waited is late by that much more."""
 HELD_LIMIT = 2000
 """Messages in hand at which no more are received; other relays see the rest."""
 
-DRAIN_LIMIT_S = 5.0
-"""Seconds that what is in hand gets when the relay is told to end."""
+DRAIN_LIMIT_S = 10.0
+"""Seconds that receives and what is in hand get when the relay is told to end."""
 
 _FULL_PAUSE_S = 0.1
 
@@ -77,21 +77,19 @@ class Relay:
     async def run(self, stop: asyncio.Event) -> None:
         """Receive and deliver until told to stop, then end what is in hand if that is quick.
 
-        What is not ended is seen by other relays when its visibility runs out.
+        A receive that has begun is waited for, because nobody else could see what it brings. What
+        is not ended is seen by other relays when its visibility runs out.
         """
         clock = asyncio.get_running_loop().time
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
-                readers = [
-                    group.create_task(self._read(reader, group)) for reader in self._parts.readers
-                ]
+                for reader in self._parts.readers:
+                    group.create_task(self._read(reader, group, stop))
                 await stop.wait()
                 limit.reschedule(clock() + DRAIN_LIMIT_S)
-                for reader in readers:
-                    reader.cancel()
 
-    async def _read(self, reader: Reception, group: asyncio.TaskGroup) -> None:
-        while True:
+    async def _read(self, reader: Reception, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
+        while not stop.is_set():
             while self._parts.custody.count >= HELD_LIMIT:  # noqa: ASYNC110 - rare, and brief
                 await asyncio.sleep(_FULL_PAUSE_S)
             try:

@@ -34,7 +34,7 @@ async def test_log_names_instance_and_hook_when_it_is_the_handler(
     caplog.set_level("INFO")
     await LogHandler().handle(told())
     [line] = caplog.messages
-    assert line.startswith(f"notice relayed notice_id={told().notice.id} source=aws_sqs kind=")
+    assert line.startswith(f"notice told notice_id={told().notice.id} source=aws_sqs kind=")
     assert f"instance_id={told().instance_id} hook=" in line
 
 
