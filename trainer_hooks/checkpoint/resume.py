@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import torch.distributed.checkpoint as dcp
@@ -12,13 +13,7 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import CommitMarker
-from trainer_hooks.checkpoint.latest import (
-    Checkpoint,
-    committed,
-    damaged_files,
-    marked,
-    open_checkpoint,
-)
+from trainer_hooks.checkpoint.latest import committed, damaged_files, marked, open_checkpoint
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.errors import CheckpointError, StateError
@@ -50,6 +45,16 @@ class ResumePoint:
             restore_rng(self.own_rng.rng)
         else:
             seed_rng(seed, self.step, rank)
+
+
+class _Prepared(NamedTuple):
+    """A checkpoint that one rank is ready to load."""
+
+    point: ResumePoint
+    marker: CommitMarker
+    shared: RankState
+    reader: SafeReader
+    tensors: dict[str, torch.Tensor]
 
 
 def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
@@ -85,13 +90,19 @@ def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
 
 
 def _try(path: Path, state: TrainState, world: World) -> tuple[ResumePoint | None, list[str]]:
-    """Load one checkpoint on all ranks, or on none; return what any rank found wrong with it."""
+    """Load one checkpoint on all ranks, or on none; return what any rank found wrong with it.
+
+    What a rank meets alone is told to all before the next collective, which it would miss.
+    """
     damage = _gather(_damage(path, world), world)
     if damage:
         return None, damage
-    point, failure = _load(open_checkpoint(path), state, world)
+    prepared, failure = _prepare(path, state, world)
     failures = _gather(failure, world)
-    return (None, failures) if failures else (point, [])
+    if prepared is None or failures:
+        return None, failures
+    failures = _gather(_load(prepared, state, world), world)
+    return (None, failures) if failures else (prepared.point, [])
 
 
 def _gather(mine: list[str], world: World) -> list[str]:
@@ -107,33 +118,40 @@ def _damage(path: Path, world: World) -> list[str]:
     return [f"{name} is damaged, its digest differs" for name in damaged]
 
 
-def _load(
-    checkpoint: Checkpoint, state: TrainState, world: World
-) -> tuple[ResumePoint | None, list[str]]:
-    """Load into ``state``; return this rank's point, or why it has none.
+def _prepare(path: Path, state: TrainState, world: World) -> tuple[_Prepared | None, list[str]]:
+    """Read what this rank reads alone; return it, or why it could not be read."""
+    try:
+        checkpoint = open_checkpoint(path)
+        # What is the same on all ranks is read from rank 0's file; it exists at any world size.
+        shared = read_rank_state(path, 0)
+        same_world = checkpoint.marker.world_size == world.size
+        own = read_rank_state(path, world.rank) if same_world else None
+        reader = SafeReader(path)
+        tensors = _targets(shared, state, reader)
+    except CheckpointError as error:
+        return None, [f"rank {world.rank}: {error}"]
+    point = ResumePoint(step=checkpoint.step, path=path, own_rng=own)
+    return _Prepared(point, checkpoint.marker, shared, reader, tensors), []
+
+
+def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
+    """Load into ``state``; return why it could not be done.
 
     A component that does not fit is an error of the program, not of the checkpoint: it is raised.
     """
-    marker = checkpoint.marker
     try:
-        # What is the same on all ranks is read from rank 0's file; it exists at any world size.
-        shared = read_rank_state(checkpoint.path, 0)
-        same_world = marker.world_size == world.size
-        own = read_rank_state(checkpoint.path, world.rank) if same_world else None
-        reader = SafeReader(checkpoint.path)
-        tensors = _targets(shared, state, reader)
         dcp.load(
-            tensors,
-            storage_reader=reader,
+            prepared.tensors,
+            storage_reader=prepared.reader,
             process_group=world.group,
             no_dist=world.group is None,
         )
-    except (CheckpointError, CheckpointException) as error:
-        return None, [f"rank {world.rank}: {root_cause(error)}"]
-    state.restore(tensors, shared.leaves)
+    except CheckpointException as error:
+        return [f"rank {world.rank}: {root_cause(error)}"]
+    state.restore(prepared.tensors, prepared.shared.leaves)
     if world.is_coordinator:
-        _announce(checkpoint, marker, world)
-    return ResumePoint(step=checkpoint.step, path=checkpoint.path, own_rng=own), []
+        _announce(prepared.point, prepared.marker, world)
+    return []
 
 
 def _targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[str, torch.Tensor]:
@@ -163,12 +181,12 @@ def _new(path: str, index: Mapping[str, object]) -> torch.Tensor:
     raise CheckpointError(f"the index holds no tensor {path}")
 
 
-def _announce(checkpoint: Checkpoint, marker: CommitMarker, world: World) -> None:
+def _announce(point: ResumePoint, marker: CommitMarker, world: World) -> None:
     rng = "restored" if marker.world_size == world.size else f"re-seeded, was {marker.world_size}"
     log.warning(
         "RESUMED step=%d from=%s ranks=%d rng=%s",
-        checkpoint.step,
-        checkpoint.path.name,
+        point.step,
+        point.path.name,
         world.size,
         rng,
     )
