@@ -180,7 +180,7 @@ class StepAgreement:
             published = self._publish()
             decision, was_in_time = self._await_decision(patience)
             self._take(decision)
-        log.info("round=%d %s", self._round, decision)
+        log.info("round=%d rank=%d %s", self._round, self._world.rank, decision)
         if decision.outcome is Outcome.STOP:
             self._on_stop()
         if decision.outcome is not Outcome.ABORT:

@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from trainer_hooks.errors import TrainerHooksError
+from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 
@@ -17,6 +18,8 @@ log = logging.getLogger(__name__)
 
 DEFAULT_WINDOW_S = 120.0
 """AWS Spot's notice (cloud-contract 0, 2026-11-30); ranks that are done leave at once anyway."""
+
+USAGE_ERROR = 2
 
 _LAUNCH = """\
 Run a training script on this node's ranks, as torchrun does, with an exit code that means
@@ -43,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     ours, torchruns = _split(list(arguments))
-    options = _parser().parse_args(ours)
+    try:
+        options = _parser().parse_args(ours)
+    except SystemExit as exit_:  # argparse says 2, which is no code of ours
+        return EXIT_CONFIG if exit_.code == USAGE_ERROR else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     try:
         return _launch(options, torchruns)
@@ -67,7 +73,12 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
 
     # From the first moment: the seconds of torch's import are part of the node's last ones too.
     signal.signal(signal.SIGTERM, lambda *_: leave(nothing_started("told to stop")))
-    from trainer_hooks.launch.launcher import launch  # noqa: PLC0415 - --help need not import torch
+    try:
+        from trainer_hooks.launch.launcher import launch  # noqa: PLC0415 - --help needs no torch
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"launch needs PyTorch, the extra [torch] of reprieve: {error}"
+        ) from error
 
     return finish(launch(torchruns, window_s=options.window, leave=leave))
 
@@ -76,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="reprieve-trainer", description="Training that survives the loss of its node."
     )
+    parser.add_argument("--version", action="version", version=version("reprieve"))
     commands = parser.add_subparsers(dest="command", required=True)
     launch = commands.add_parser(
         "launch",

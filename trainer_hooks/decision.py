@@ -85,6 +85,12 @@ class Decision:
     causes: tuple[str, ...] = ()
     """The ids of the notices behind it."""
 
+    def __str__(self) -> str:
+        words = [f"decision={self.outcome}"]
+        words += [] if self.last is None else [f"last_step={self.last.step}"]
+        words += [] if self.left_s is None else [f"left_s={self.left_s:.1f}"]
+        return " ".join([*words, f"notice_id={','.join(self.causes) or None}"])
+
     def encode(self) -> str:
         """Return JSON."""
         return json.dumps(asdict(self))

@@ -211,7 +211,7 @@ class TrainerHooks:
             self._stop = decision
             self._report.note("agreed", self._agreement.decided_at)
             self._report.note("stopped")
-            log.warning("STOP step=%d notice_id=%s", self.step, ",".join(decision.causes))
+            log.warning("STOP step=%d rank=%d %s", self.step, self._world.rank, decision)
 
     def _last_word(self) -> RankState:
         if self._is_finished:

@@ -60,6 +60,12 @@ class StopListener:
     def start(self) -> None:
         """Look once, then listen. Call it from the main thread."""
         self._signal_fd = self._signals.install()
+        if not self._flag_path.parent.is_dir():
+            log.warning(
+                "run directory %s is not there: until it is, only a signal tells of a notice "
+                "(is the watcher running, is its directory mounted, is REPRIEVE_RUN_DIR right?)",
+                self._flag_path.parent,
+            )
         self._look()
         self._thread.start()
 

@@ -4,6 +4,7 @@ The only module that touches process groups. A single process is a world of one,
 memory and no group.
 """
 
+import os
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
@@ -60,9 +61,15 @@ class World:
         """Join the other ranks. All ranks call it, after ``init_process_group``.
 
         Raises:
-            ConfigError: The default process group has no Store that can be cloned.
+            ConfigError: There are other ranks and no process group yet, or the group has no Store
+                that can be cloned.
         """
         if not (dist.is_available() and dist.is_initialized()):
+            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+                raise ConfigError(
+                    f"this is one of {os.environ['WORLD_SIZE']} ranks and they have not met: call "
+                    "torch.distributed.init_process_group before entering TrainerHooks"
+                )
             return cls(rank=0, size=1, store=cast("Store", dist.HashStore()), group=None)
         group = dist.new_group(backend="gloo")
         # The agent's restart count is no generation: it differs between nodes and stands still

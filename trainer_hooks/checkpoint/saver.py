@@ -10,6 +10,7 @@ import logging
 import shutil
 import threading
 import time
+import warnings
 from collections import deque
 from concurrent.futures import Future
 from datetime import timedelta
@@ -85,6 +86,9 @@ class Checkpointer:
         self._save_every_steps = save_every_steps
         self._timeout = timedelta(seconds=commit_timeout_s)
         self._store = world.connection()
+        if world.group is None:
+            # Asked for by no_dist; DCP remarks on it all the same, at every save and load.
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")
         has_gpu = torch.cuda.is_available()
         self._stager = DefaultStager(
             StagingOptions(
@@ -204,7 +208,12 @@ class Checkpointer:
         if save.failure is None:
             self.committed_at = time.time()
             self.last_committed = save.name
-            log.info("committed step=%d durable_s=%.3f", save.name.step, save.durable_s)
+            log.info(
+                "committed step=%d durable_s=%.3f rank=%d",
+                save.name.step,
+                save.durable_s,
+                self._world.rank,
+            )
         else:
             log.error("save failed step=%d: %s", save.name.step, save.failure)
         save.ended.set()

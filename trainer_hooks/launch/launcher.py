@@ -18,20 +18,27 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import RendezvousError
 
-from trainer_hooks.errors import FlagError
+from trainer_hooks.errors import ConfigError, FlagError
 from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
 from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
-from trainer_hooks.launch.exit_codes import Failure, launch_exit_code
+from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
 from trainer_hooks.launch.report import LaunchReport, nothing_started
 from trainer_hooks.launch.waiting import StopWhileWaiting
 from trainer_hooks.launched import introduce_launcher
 from trainer_hooks.results import (
     RESULT_DIR_VARIABLE,
     RankResult,
+    RankState,
     read_result,
 )
 
 log = logging.getLogger(__name__)
+
+_WORDS = {
+    RankState.RUNNING: "broke off",
+    RankState.SAVED: "stopped",
+    RankState.FINISHED: "finished",
+}
 
 _TORCHRUN: Any = torch.distributed.run
 """Untyped."""
@@ -57,10 +64,18 @@ def launch(
     notice = _stop_in_force()
     if notice is not None:
         return _told_by(notice)
-    options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
+    try:
+        options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
+    except SystemExit as exit_:
+        if not exit_.code:
+            raise
+        raise ConfigError("torchrun does not understand these arguments, see above") from exit_
     _set_environment(window_s)
     _raise_file_limit()
     ranks = _TORCHRUN.determine_local_world_size(options.nproc_per_node)
+    if ranks > 1:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # torchrun does, with four lines about it
+    logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(_is_news)
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
         introduce_launcher()
@@ -119,6 +134,11 @@ def _stop_in_force() -> StopNotice | None:
     return notice
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Drop torchrun's error line about a rank that was preempted: it did what it should."""
+    return f"failed (exitcode: {EXIT_PREEMPTED})" not in record.getMessage()
+
+
 def _set_environment(window_s: float) -> None:
     # A --shutdown-timeout on the command line wins over the variable.
     # With the worker store shared with the agent, an in-agent restart breaks gloo (8.4).
@@ -137,8 +157,10 @@ def _summary(results: Sequence[RankResult | None], reason: str | None) -> str:
     known = [result for result in results if result is not None]
     if not known:
         return reason or "done; the script does not use TrainerHooks"
-    states = "+".join(sorted({result.state.value for result in known}))
+    words = "+".join(sorted({_WORDS[result.state] for result in known}))
     step = max(result.step for result in known)
     committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
-    summary = f"ranks {states} at step {step}, newest checkpoint {committed}"
+    summary = f"ranks {words} at step {step}, newest checkpoint {committed}"
+    if step > (committed or 0):
+        summary += f": {step - (committed or 0)} steps will be done again"
     return summary if reason is None else f"{summary}; {reason}"

@@ -93,7 +93,9 @@ def test_summary_names_states_and_steps_when_ranks_have_left_word() -> None:
         return RankResult(state=state, pid=1, rank=0, step=step, committed_step=committed)
 
     ranks = [result(RankState.SAVED, 9, 6), None, result(RankState.RUNNING, 8, None)]
-    assert launcher._summary(ranks, None) == "ranks running+saved at step 9, newest checkpoint 6"
+    assert launcher._summary(ranks, None) == (
+        "ranks broke off+stopped at step 9, newest checkpoint 6: 3 steps will be done again"
+    )
     assert launcher._summary(ranks, "rank 2 exited with 3").endswith("; rank 2 exited with 3")
     assert launcher._summary([None], "why") == "why"
     assert "does not use TrainerHooks" in launcher._summary([None], None)
