@@ -17,6 +17,7 @@ _PAGE_LIMIT = 100
 
 _GONE = ("terminated", "shutting-down")
 
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """An instance in a capacity reservation."""
