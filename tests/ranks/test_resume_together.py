@@ -28,7 +28,7 @@ def test_ranks_take_the_one_before_when_one_cannot_read_its_own_state(tmp_path: 
         return read_rank_state(directory, rank)
 
     def train(rank: int) -> None:
-        resume.read_rank_state = failing  # type: ignore[attr-defined]  # likewise; in a forked child
+        resume.read_rank_state = failing  # type: ignore[attr-defined]  # in a forked child
         replace(tiny, steps=25, log_dir=tmp_path / "second").train(rank)
 
     (tmp_path / "second").mkdir()
