@@ -28,11 +28,9 @@ class Ids(Dataset[int]):
     """A data set whose samples are their own ids."""
 
     def __getitem__(self, index: int) -> int:
-        """Return the id."""
         return index
 
     def __len__(self) -> int:
-        """Return the number of ids."""
         return SIZE
 
 
@@ -40,7 +38,6 @@ class Broken(Ids):
     """A data set with a bad sample."""
 
     def __getitem__(self, index: int) -> int:
-        """Fail at one id."""
         if index == 7:
             raise ValueError("a bad sample")
         return index
@@ -71,11 +68,6 @@ def children() -> set[int]:
     """Return the pids of this process's children."""
     pid = os.getpid()
     return {int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-
-
-def has_ended(pid: int) -> bool:
-    """Tell whether a child of ours is only waited for any more."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def kill_from_outside(pid: int) -> None:
