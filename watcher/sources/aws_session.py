@@ -9,6 +9,7 @@ what counts as "no IMDSv2" (all read 2026-11-30).
 
 import contextlib
 import logging
+import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,6 +36,9 @@ _NO_V2_STATUSES = (403, 404, 405)
 
 _RENEW_BEFORE_S = 60.0
 """Seconds before a token's end at which a new one is minted, at most a tenth of its life."""
+
+# No more digits than the longest life has: int() refuses thousands of them with an error.
+_TTL_ECHO = re.compile(r"[0-9]{1,5}")
 
 _TOKEN_LIMIT_CHARS = 1024
 _TOKEN_CHARS = frozenset(string.ascii_letters + string.digits + "+/=-_.~")
@@ -137,8 +141,12 @@ class ImdsSession:
         text = answer.body.decode("latin-1").strip()
         if not 0 < len(text) <= _TOKEN_LIMIT_CHARS or not _TOKEN_CHARS.issuperset(text):
             raise SourceMalformed(f"PUT {TOKEN_PATH}: the body is no token: {answer.body[:64]!r}")
-        echo = _ttl_echo(answer)
-        return self._keep(text, TTL_S if echo is None else echo)
+        life_s = _ttl_echo(answer)
+        if life_s is None:
+            # A stranger that takes any PUT would answer every key with a 404: "no notice".
+            why = f"the answer does not say how long the token lives; {aws_diagnosis.NOT_EC2}"
+            raise SourceMalformed(f"PUT {TOKEN_PATH}: {why}")
+        return self._keep(text, life_s)
 
     async def _go_without_token(self, token_status: int) -> _Token:
         if not self._may_use_v1:
@@ -177,7 +185,7 @@ class ImdsSession:
 def _ttl_echo(answer: Answer) -> int | None:
     """Return the seconds that IMDS says the token has left, None if it does not say."""
     echo = answer.headers.get(TTL_HEADER, "")
-    return int(echo) if echo.isascii() and echo.isdecimal() and int(echo[:6]) <= TTL_S else None
+    return int(echo) if _TTL_ECHO.fullmatch(echo) and 1 <= int(echo) <= TTL_S else None
 
 
 def _refusal(status: int, what: str, why: str = "") -> SourceUnavailable:

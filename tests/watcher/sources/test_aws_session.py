@@ -134,7 +134,7 @@ async def test_session_takes_no_token_when_the_body_is_none(
     imds: ScriptedImds, body: bytes
 ) -> None:
     """What comes back is sent as a header, so it has to look like a token."""
-    imds.play(TOKEN_PATH, imds.status(200, body))
+    imds.play(TOKEN_PATH, imds.status(200, body, **{TTL_HEADER: "21600"}))
     async with HttpClient(imds.url) as client:
         with pytest.raises(SourceMalformed):
             await ImdsSession(client, Seconds(), TokenBox()).get(KEY)
@@ -193,7 +193,21 @@ async def test_session_believes_the_echo_when_the_life_shortens(imds: ScriptedIm
     assert imds.count(TOKEN_PATH) == 2
 
 
-@pytest.mark.parametrize("echo", ["", "soon", "-1", "1e3", "21601", "9" * 4000, "٣"])
+UNREADABLE = [
+    "",
+    "soon",
+    "-1",
+    "1e3",
+    "0",
+    "21601",
+    "000005",
+    "00000" + "9" * 4500,
+    "9" * 4000,
+    "٣",
+]
+
+
+@pytest.mark.parametrize("echo", UNREADABLE, ids=range(len(UNREADABLE)))
 async def test_session_ignores_the_echo_when_it_is_unreadable(
     imds: ScriptedImds, echo: str
 ) -> None:
@@ -205,6 +219,20 @@ async def test_session_ignores_the_echo_when_it_is_unreadable(
         assert session._live_token()
         await session.get(KEY)
     assert imds.count(TOKEN_PATH) == 1
+
+
+@pytest.mark.parametrize("echo", UNREADABLE, ids=range(len(UNREADABLE)))
+async def test_session_takes_no_token_when_nobody_says_how_long_it_lives(
+    imds: ScriptedImds, echo: str
+) -> None:
+    """A stranger takes any PUT and has none of the keys; his 404 is no "no notice"."""
+    imds.needs_token = False
+    imds.play(TOKEN_PATH, imds.status(200, b"ok", **({TTL_HEADER: echo} if echo else {})))
+    async with HttpClient(imds.url) as client:
+        with pytest.raises(SourceMalformed) as caught:
+            await ImdsSession(client, Seconds(), TokenBox()).get(SPOT_PATH)
+    assert str(caught.value).endswith(aws_diagnosis.NOT_EC2)
+    assert imds.count(SPOT_PATH) == 0
 
 
 async def test_session_keeps_the_token_when_its_renewal_fails(imds: ScriptedImds) -> None:
@@ -239,7 +267,7 @@ async def test_session_goes_without_a_token_when_its_endpoint_says_there_is_none
         assert (imds.count(TOKEN_PATH), imds.count(KEY)) == (1, 1)
         assert not any(TOKEN_HEADER in headers for headers in imds.headers)
         imds.needs_token = True
-        imds.play(TOKEN_PATH, *[imds.status(200, b"AQAE==")])
+        imds.play(TOKEN_PATH, imds.status(200, b"AQAE==", **{TTL_HEADER: "21600"}))
         imds.tokens.add("AQAE==")
         clock.now += V1_LIFE_S
         assert (await session.get(SPOT_PATH)).status == 404
