@@ -6,7 +6,6 @@ Source: EC2 user guide, "Scheduled events for your instances"; EC2 Auto Scaling 
 "Retrieve the target lifecycle state through instance metadata" (both read 2026-11-30).
 """
 
-import re
 from collections.abc import Mapping
 
 from watcher.errors import SourceMalformed
@@ -32,8 +31,13 @@ _OVER_PREFIXES = ("[completed]", "[canceled]", "[cancelled]")
 _KEYS = frozenset({"Code", "EventId", "NotBefore", "State"})
 _TEXT_LIMIT_CHARS = 256
 
-_STATE = re.compile(r"[A-Za-z]+(:[A-Za-z]+)?", re.ASCII)
 _GOING_STATES = ("terminated", "warmed:terminated")
+_STAYING_STATES = (
+    *("detached", "inservice", "standby"),
+    *("warmed:hibernated", "warmed:running", "warmed:stopped"),
+)
+"""With the going ones every target there is. Source: EC2 Auto Scaling user guide, "Retrieve the
+target lifecycle state through instance metadata" (read 2026-11-30)."""
 
 
 def parse_scheduled_events(
@@ -64,17 +68,18 @@ def parse_target_lifecycle_state(
 ) -> Notice | None:
     """Return the termination that ``autoscaling/target-lifecycle-state`` announces, if it does.
 
-    The key says neither when nor which hook waits, so there is no deadline. The set of states is
-    open; every one but the terminated ones leaves the instance be.
+    The key says neither when nor which hook waits, so there is no deadline. A documented state that
+    is no end is the group's word that the instance stays; a word that nobody has documented is
+    neither a yes nor a no.
 
     Raises:
-        SourceMalformed: The body is no name of a state.
+        SourceMalformed: The body is not one of the documented states.
     """
     state = body[:_TEXT_LIMIT_CHARS].decode("latin-1").strip()
-    if not _STATE.fullmatch(state):
-        raise SourceMalformed(f"{ASG_STATE}: no state: {body[:64]!r}")
-    if state.lower() not in _GOING_STATES:
+    if state.lower() in _STAYING_STATES:
         return None
+    if state.lower() not in _GOING_STATES:
+        raise SourceMalformed(f"{ASG_STATE}: no known state: {body[:64]!r}")
     return Notice(
         # Nothing in it tells one termination from another; an instance has only one.
         id=notice_id("aws-asg", state, instance_id),

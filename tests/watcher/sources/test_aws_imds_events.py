@@ -214,21 +214,23 @@ def test_target_state_is_a_termination_when_it_says_so(state: str) -> None:
         "Warmed:Stopped",
         "Warmed:Running",
         "Warmed:Hibernated",
-        "Terminating",
-        "SomethingNew",
-        "Some:New",
+        "inservice\n",
     ],
 )
-def test_target_state_is_no_notice_when_it_is_any_other(state: str) -> None:
-    """The set is open."""
+def test_target_state_is_no_notice_when_it_is_a_documented_other(state: str) -> None:
+    """The group says that the instance stays."""
     assert parse_target_lifecycle_state(state.encode(), RECEIVED, NODE) is None
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\n", b"{}", b"<html>", b"not a state", b"\xff", b"a:b:c", b'"Terminated"']
+    "body",
+    [
+        *(b"", b"\n", b"{}", b"<html>", b"not a state", b"\xff", b"a:b:c", b'"Terminated"'),
+        *(b"null", b"none", b"Terminating", b"SomethingNew", b"Some:New"),
+    ],
 )
-def test_target_state_is_malformed_when_the_body_is_no_name(body: bytes) -> None:
-    """A page of somebody else's says nothing about the group."""
+def test_target_state_is_malformed_when_the_word_is_not_documented(body: bytes) -> None:
+    """Neither a yes nor a no: a page of somebody else's says nothing about the group."""
     with pytest.raises(SourceMalformed):
         parse_target_lifecycle_state(body, RECEIVED, NODE)
 

@@ -116,6 +116,19 @@ def test_target_state_is_a_termination_when_the_group_says_so(clock: TurnedClock
     assert len(told(key, clock, b"Warmed:Terminated").news) == 1
 
 
+@pytest.mark.parametrize("word", [b"null", b"Terminating", b"<html>"])
+def test_target_state_takes_nothing_back_when_the_word_is_not_documented(
+    clock: TurnedClock, word: bytes
+) -> None:
+    """One odd answer must not cost the notice; the group's own words still do."""
+    key = TargetLifecycleState(AwsInstance({}), None)
+    told(key, clock, b"Terminated")
+    with pytest.raises(SourceMalformed):
+        told(key, clock, word)
+    assert told(key, clock, b"Terminated").news == []
+    assert len(told(key, clock, b"InService").news) == 1
+
+
 @pytest.mark.parametrize("empty", [b"[]", None, b"[]\n"])
 def test_scheduled_event_is_over_when_the_list_is_empty_twice(
     clock: TurnedClock, empty: bytes | None
