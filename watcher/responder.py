@@ -27,6 +27,10 @@ PLAN_LOOK_S = 1.0
 """Seconds between looks at the plan while there is one. The loop's own timers stand still while
 the machine is suspended; CLOCK_BOOTTIME does not."""
 
+_NEVER_GIVEN_UP = frozenset({"flag_file"})
+"""Actions that are tried for as long as the notice is in force: a deadline is only when the cloud
+may act, and trainers that were never told go on until it does."""
+
 _AS_MEANT = ("done", "undone", "waiting")
 _FIRST_DELAY_S = 0.05
 _LONGEST_DELAY_S = 1.0
@@ -63,8 +67,9 @@ class Responder:
     async def respond(self, notice: Notice) -> None:
         """Put the notice in force and run its actions, or undo them if it was withdrawn.
 
-        Returns when every action is done, refused or given up, and the notice acknowledged; a
-        duplicate is only counted, and a notice far ahead only planned.
+        Returns when every action is done, refused or given up, and the notice acknowledged, or
+        when it is withdrawn before that; a duplicate is only counted, and a notice far ahead only
+        planned.
         """
         entry = self._judge(notice)
         if entry is not None:
@@ -136,7 +141,7 @@ class Responder:
             what, outcome = str(error), "waiting"
         except (ActionRetryable, TimeoutError) as error:
             what = str(error) or f"has not come back within {ATTEMPT_LIMIT_S} s"
-            outcome = "retrying" if is_undo or self._has_time(entry) else "given_up"
+            outcome = "retrying" if is_undo or self._may_retry(entry, action.name) else "given_up"
         except ActionError as error:
             what, outcome = str(error), "refused"
         record = ActionRecord(outcome, self._now(), what, attempts)
@@ -151,7 +156,9 @@ class Responder:
             log.log(level, "action %s action=%s %s what=%s", outcome, action.name, notice, what)
         return record
 
-    def _has_time(self, entry: Entry) -> bool:
+    def _may_retry(self, entry: Entry, action: str) -> bool:
+        if action in _NEVER_GIVEN_UP:
+            return True
         now = self._now()
         is_young = now.boottime_s - entry.admitted.boottime_s < LEAST_RETRY_S
         return is_young or entry.standing.counts_until.left_s(now) > 0

@@ -40,26 +40,42 @@ async def test_action_is_retried_alone_when_it_fails(desk: Desk, failing: str) -
 
 async def test_action_is_given_up_when_the_deadline_has_passed(desk: Desk) -> None:
     """After the deadline there is nothing left to save, and the log says what failed."""
+    desk.signal.fails_with = ActionRetryable("no pid file")
+    desk.inbox.put_nowait(desk.notice(left_s=60))
+    await eventually(lambda: len(desk.signal.calls) >= 2)
+    assert desk.outcome("signal") == "retrying"
+    desk.clock.turn(60)
+    await handled(desk)
+    assert desk.outcome("signal") == "given_up"
+
+
+async def test_flag_is_never_given_up_when_its_notice_is_in_force(desk: Desk) -> None:
+    """A cloud may act long after its deadline; the state shows what is in the way until then."""
     desk.flag.fails_with = ActionRetryable("read-only file system")
     desk.inbox.put_nowait(desk.notice(left_s=60))
     await eventually(lambda: len(desk.flag.calls) >= 2)
-    assert desk.outcome("flag_file") == "retrying"
-    desk.clock.turn(60)
+    desk.clock.turn(3600)
+    tried = len(desk.flag.calls)
+    await eventually(lambda: len(desk.flag.calls) >= tried + 2)
+    record = desk.record("flag_file")
+    assert record is not None
+    assert (record.outcome, record.what) == ("retrying", "read-only file system")
+    desk.flag.fails_with = None
     await handled(desk)
-    assert desk.outcome("flag_file") == "given_up"
+    assert desk.outcome("flag_file") == "done"
 
 
 async def test_action_is_retried_for_a_while_when_there_was_no_time_from_the_start(
     desk: Desk,
 ) -> None:
     """A hibernation's deadline is now; one hiccup must not be the end of it."""
-    desk.flag.fails_with = ActionRetryable("busy")
+    desk.signal.fails_with = ActionRetryable("busy")
     desk.inbox.put_nowait(desk.notice(left_s=0))
-    await eventually(lambda: len(desk.flag.calls) >= 2)
-    assert desk.outcome("flag_file") == "retrying"
+    await eventually(lambda: len(desk.signal.calls) >= 2)
+    assert desk.outcome("signal") == "retrying"
     desk.clock.turn(LEAST_RETRY_S)
     await handled(desk)
-    assert desk.outcome("flag_file") == "given_up"
+    assert desk.outcome("signal") == "given_up"
 
 
 async def test_action_is_tried_once_when_it_is_refused(desk: Desk) -> None:
