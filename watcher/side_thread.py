@@ -2,11 +2,17 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+
+_NO_THREAD_WAIT_S = 0.1
+"""Seconds between attempts to start a thread where the system allows no more of them."""
 
 
 class SideThread(Generic[T]):
@@ -28,22 +34,36 @@ class SideThread(Generic[T]):
         ``plan`` runs in the loop once every call before this one has come back, so it sees what is
         true then. A caller that is cancelled leaves its blocking call running; the next one still
         waits for it, because a second one would hang as well, or be overtaken by the first.
+        Where the system allows no more threads (pids.max, ulimit -u), it waits until it does.
         """
         async with self._turn:
             await self._is_idle.wait()
-            work = plan()
-            loop = asyncio.get_running_loop()
-            future: asyncio.Future[T] = loop.create_future()
-
-            def body() -> None:
-                settle = _settlement(work, future)
-                with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits
-                    loop.call_soon_threadsafe(self._is_idle.set)
-                    loop.call_soon_threadsafe(settle)
-
-            self._is_idle.clear()
-            threading.Thread(target=body, name=self._name, daemon=True).start()
+            attempts = 0
+            while (future := self._start(plan())) is None:
+                if attempts == 0:
+                    log.error("no thread name=%s why=the system allows no more of them", self._name)
+                attempts += 1
+                await asyncio.sleep(_NO_THREAD_WAIT_S)
             return await future
+
+    def _start(self, work: Callable[[], T]) -> asyncio.Future[T] | None:
+        """Return what the work will come to; None when there is no thread for it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def body() -> None:
+            settle = _settlement(work, future)
+            with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits
+                loop.call_soon_threadsafe(self._is_idle.set)
+                loop.call_soon_threadsafe(settle)
+
+        self._is_idle.clear()
+        try:
+            threading.Thread(target=body, name=self._name, daemon=True).start()
+        except RuntimeError:
+            self._is_idle.set()
+            return None
+        return future
 
 
 def _settlement(work: Callable[[], T], future: asyncio.Future[T]) -> Callable[[], None]:

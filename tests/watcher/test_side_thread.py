@@ -8,6 +8,8 @@ from functools import partial
 
 import pytest
 
+from tests.support.clocks import eventually
+from watcher import side_thread
 from watcher.side_thread import SideThread
 
 
@@ -60,6 +62,35 @@ async def test_call_waits_for_the_one_that_hangs_when_that_one_was_given_up() ->
     assert not waiting.done()
     release.set()
     assert await waiting == "True"
+
+
+async def test_call_waits_for_a_thread_when_the_system_allows_no_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One log line, the plan made anew, and a caller that gives up leaves the next one a turn."""
+    thread, allowed, plans = SideThread[str]("test"), threading.Event(), list[str]()
+    start = threading.Thread.start
+
+    def scarce(one: threading.Thread) -> None:
+        if not allowed.is_set():
+            raise RuntimeError("can't start new thread")
+        start(one)
+
+    def plan() -> Callable[[], str]:
+        plans.append("made")
+        return lambda: "worked"
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    monkeypatch.setattr(side_thread, "_NO_THREAD_WAIT_S", 0.005)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await thread.call(plan)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    waiting = asyncio.create_task(thread.call(plan))
+    made = len(plans)
+    await eventually(lambda: len(plans) >= made + 2)
+    allowed.set()
+    assert await waiting == "worked"
 
 
 def test_call_leaves_the_thread_behind_when_the_loop_ends() -> None:
