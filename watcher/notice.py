@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+CLOCK_SLACK_S = 5.0
+"""Seconds by which the same instant may come out differently at another look."""
+
 
 class NoticeKind(StrEnum):
     """What is going to happen to the node; never inferred from an id or a message."""
@@ -80,6 +83,13 @@ class Deadline:
     def before(self, seconds: float) -> Moment:
         """Return the moment that lies ``seconds`` before the deadline."""
         return Moment(self.wall - timedelta(seconds=seconds), self.boottime_s - seconds)
+
+    def corrects(self, old: "Deadline") -> bool:
+        """Tell whether this is the same instant, and ``old`` was reckoned from a wrong clock.
+
+        Only a deadline that is clearly earlier corrects one; one believed too early costs little.
+        """
+        return self.boottime_s < old.boottime_s - CLOCK_SLACK_S
 
     def left_s(self, now: Moment) -> float:
         """Return the seconds from ``now`` to the deadline, 0 when it has passed."""

@@ -50,16 +50,20 @@ class State:
         self._past: deque[Entry] = deque(maxlen=PAST_LIMIT)
 
     def admit(self, standing: Standing, at: Moment) -> Entry | None:
-        """Put a notice in force; None when one with its id already is."""
-        if standing.notice.id in self._in_force:
-            return None
+        """Put a notice in force; None when one with its id already is, and needs no correction."""
+        known = self._in_force.get(standing.notice.id)
+        if known is not None:
+            return _corrected(known, standing)
         self._planned.pop(standing.notice.id, None)
         entry = self._in_force[standing.notice.id] = Entry(standing, at)
         return entry
 
     def plan(self, standing: Standing, at: Moment) -> Entry | None:
-        """Keep a notice for later; None when one with its id is planned or in force."""
-        if standing.notice.id in self._planned or standing.notice.id in self._in_force:
+        """Keep a notice for later; None when one with its id is known, and needs no correction."""
+        known = self._planned.get(standing.notice.id)
+        if known is not None:
+            return _corrected(known, standing)
+        if standing.notice.id in self._in_force:
             return None
         entry = self._planned[standing.notice.id] = Entry(standing, at, is_planned=True)
         return entry
@@ -92,3 +96,11 @@ class State:
         yield from self._in_force.values()
         yield from self._planned.values()
         yield from reversed(self._past)
+
+
+def _corrected(known: Entry, standing: Standing) -> Entry | None:
+    """Let a known notice count until an earlier instant; None where that is not what is said."""
+    if not standing.counts_until.corrects(known.standing.counts_until):
+        return None
+    known.standing = standing
+    return known

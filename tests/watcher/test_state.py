@@ -1,9 +1,13 @@
 """Which notices are in force, and what is remembered of the others."""
 
+from collections.abc import Callable
+
+import pytest
+
 from tests.support.clocks import START
-from watcher.notice import Deadline, Notice, NoticeKind, Standing
+from watcher.notice import CLOCK_SLACK_S, Deadline, Moment, Notice, NoticeKind, Standing
 from watcher.policy import stand
-from watcher.state import PAST_LIMIT, State
+from watcher.state import PAST_LIMIT, Entry, State
 
 
 def spot(name: str, left_s: float = 120) -> Standing:
@@ -69,3 +73,16 @@ def test_state_remembers_a_plan_as_past_when_it_is_taken_back() -> None:
     assert (entry.is_planned, entry.outcome) == (True, "over")
     assert list(state.entries()) == [entry]
     assert state.planned() == ()
+
+
+@pytest.mark.parametrize("put", [State.admit, State.plan])
+def test_state_corrects_the_deadline_when_it_is_clearly_earlier(
+    put: Callable[[State, Standing, Moment], Entry | None],
+) -> None:
+    """The same entry, with all that was done about it; never later, and not by mere jitter."""
+    state = State()
+    entry = put(state, spot("a"), START)
+    assert put(state, spot("a", 120 - CLOCK_SLACK_S), START) is None
+    assert put(state, spot("a", 500), START) is None
+    assert put(state, spot("a", 30), START) is entry
+    assert (state.in_force() or state.planned()) == (spot("a", 30),)

@@ -1,13 +1,17 @@
 """The scheduled events of an instance: which of them are news, and which are over.
 
 A list is read over and over; an event is known by its id, and its time is believed when it is
-first seen. A list that is read again soon tells a glitch from an end.
+first seen, unless a corrected clock brings it nearer. A list that is read again soon tells a glitch
+from an end.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import inf
 
 from watcher.notice import Notice
+from watcher.sources.aws_times import any_instant
 from watcher.sources.level import withdrawal
 
 LOOKS_TO_WITHDRAW = 2
@@ -22,7 +26,7 @@ anew for every answer never is, and a rescheduled one is believed in two minutes
 class _Event:
     notice: Notice
     absences: int = 0
-    later_id: str = ""
+    later_start: datetime | None = None
     later_looks: int = 0
 
 
@@ -34,7 +38,9 @@ class Schedule:
 
     def seen(self, shown: Iterable[Notice]) -> list[Notice]:
         """Take in a list: new facts come first, then what they replace and what is over."""
-        by_id = {_event_id(notice): notice for notice in shown}
+        by_id: dict[str, Notice] = {}
+        for notice in sorted(shown, key=_lateness):
+            by_id.setdefault(_event_id(notice), notice)
         news = [told for notice in by_id.values() for told in self._present(notice)]
         for event_id in self._events.keys() - by_id.keys():
             event = self._events[event_id]
@@ -56,25 +62,51 @@ class Schedule:
             self._events[event_id] = _Event(notice)
             return [notice]
         event.absences = 0
+        if _start(notice) == _start(event.notice):
+            event.later_looks = 0
+            return _corrected(event, notice)
         if not _is_news(notice, event):
             return []
         self._events[event_id] = _Event(notice)
         return [notice, withdrawal(event.notice, "replaced")]
 
 
-def _is_news(notice: Notice, event: _Event) -> bool:
-    """Tell a new fact from another look at the old one; an earlier start is one at once."""
+def _corrected(event: _Event, notice: Notice) -> list[Notice]:
+    """Take in another look at the same start; the first one's id stays whatever is learnt later.
+
+    It is news only where the wall clock was wrong when the start was first seen.
+    """
     old = event.notice
-    if notice.id == old.id or notice.deadline is None:
+    if not notice.deadline or not old.deadline or not notice.deadline.corrects(old.deadline):
+        return []
+    event.notice = replace(notice, id=old.id)
+    return [event.notice]
+
+
+def _is_news(notice: Notice, event: _Event) -> bool:
+    """Tell whether another start is believed; an earlier one is at once."""
+    old = event.notice
+    if notice.deadline is None:
         event.later_looks = 0
         return False
     if old.deadline is None or notice.deadline.boottime_s < old.deadline.boottime_s:
         return True
-    event.later_looks = event.later_looks + 1 if notice.id == event.later_id else 1
-    event.later_id = notice.id
+    start = _start(notice)
+    event.later_looks = event.later_looks + 1 if start == event.later_start else 1
+    event.later_start = start
     return event.later_looks >= LOOKS_TO_POSTPONE
 
 
 def _event_id(notice: Notice) -> str:
-    """Return what an event keeps when it is rescheduled."""
-    return notice.detail.get("EventId") or notice.action or ""
+    """Return what an event keeps when it is rescheduled; without an id its start is part of it."""
+    return notice.detail.get("EventId") or f"{notice.action} {_start(notice)}"
+
+
+def _start(notice: Notice) -> datetime | None:
+    """Return the start as stated, which neither our clock nor what we know of us changes."""
+    return any_instant(notice.detail.get("NotBefore"))
+
+
+def _lateness(notice: Notice) -> float:
+    """Return a sort key by start; one that can't be read comes last."""
+    return notice.deadline.boottime_s if notice.deadline else inf

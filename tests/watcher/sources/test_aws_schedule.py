@@ -1,11 +1,12 @@
 """The scheduled events of an instance: what is news, what is another look, and what is over."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from tests.support.clocks import TurnedClock
-from watcher.notice import Notice
+from watcher.notice import CLOCK_SLACK_S, Moment, Notice
 from watcher.sources.aws_imds_events import parse_scheduled_events
 from watcher.sources.aws_schedule import LOOKS_TO_POSTPONE, LOOKS_TO_WITHDRAW, Schedule
 from watcher.sources.level import withdrawal
@@ -109,3 +110,50 @@ def test_schedule_says_nothing_new_when_an_adopted_event_is_shown(
     assert schedule.seen(listed(clock, ("a", start))) == []
     schedule.seen(())
     assert schedule.seen(()) == [withdrawal(adopted, "over")]
+
+
+def test_schedule_tells_one_notice_when_the_instance_id_is_learnt_later(clock: TurnedClock) -> None:
+    """Ids of notices hold the instance's id; the event is the same with and without it."""
+    body = json.dumps([{"EventId": "a", "Code": "system-reboot", "NotBefore": USUAL}]).encode()
+    schedule = Schedule()
+    assert len(schedule.seen(parse_scheduled_events(body, clock(), None))) == 1
+    clock.turn(30)
+    early = Moment(clock().wall + timedelta(seconds=CLOCK_SLACK_S - 1), clock().boottime_s)
+    for _ in range(2 * LOOKS_TO_POSTPONE):
+        assert schedule.seen(parse_scheduled_events(body, early, "i-1")) == []
+
+
+def test_schedule_corrects_the_deadline_when_the_clock_was_behind(clock: TurnedClock) -> None:
+    """The same start, clearly nearer on the clock that does not jump: at once, under its id."""
+    schedule = Schedule()
+    (old,) = schedule.seen(listed(clock, ("a", USUAL)))
+    clock.turn(30)
+    mended = Moment(clock().wall + timedelta(hours=1), clock().boottime_s)
+    body = json.dumps([{"EventId": "a", "Code": "system-reboot", "NotBefore": USUAL}]).encode()
+    shown = parse_scheduled_events(body, mended, "i-2")
+    (new,) = schedule.seen(shown)
+    assert (new.id, new.withdrawn) == (old.id, False)
+    assert old.deadline is not None
+    assert new.deadline is not None
+    assert new.deadline.boottime_s == old.deadline.boottime_s - 3600
+    assert schedule.seen(shown) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_schedule_keeps_the_earliest_when_events_share_an_id(
+    clock: TurnedClock, order: int
+) -> None:
+    """Whichever comes first in the list, also next to one that can't be read."""
+    shown = listed(clock, ("a", EARLY), ("a", LATE), ("a", "soon"))
+    schedule = Schedule()
+    assert schedule.seen(shown[::order]) == [shown[0]]
+    assert schedule.seen(shown[::-order]) == []
+
+
+def test_schedule_tells_events_apart_when_they_have_no_id(clock: TurnedClock) -> None:
+    """By code and start: each is told once, and ends by itself."""
+    shown = listed(clock, ("", EARLY), ("", LATE))
+    schedule = Schedule()
+    assert sorted(notice.id for notice in schedule.seen(shown)) == sorted(one.id for one in shown)
+    assert schedule.seen(shown[::-1]) == schedule.seen(shown[1:]) == []
+    assert schedule.seen(shown[1:]) == [withdrawal(shown[0], "over")]
