@@ -70,6 +70,8 @@ def _is_news(seen: Notice, old: Notice) -> bool:
     Words that differ are not enough: a metadata server may restate a later time at every look.
     A later time is news only when the node has clearly outlived the old one.
     """
+    if seen.id == old.id:
+        return False  # another reading of words that name the same fact
     if seen.action != old.action:
         return True
     if seen.detail == old.detail or seen.deadline is None or old.deadline is None:

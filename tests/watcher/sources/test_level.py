@@ -66,6 +66,15 @@ def test_level_replaces_the_notice_when_the_action_changes(clock: TurnedClock) -
     assert level.present(other) == [other, withdrawal(first, "replaced")]
 
 
+def test_level_tells_nothing_when_other_words_make_the_same_notice(clock: TurnedClock) -> None:
+    """One that is announced again can't be taken back in the same step: it is in force."""
+    level, first = Level(), preemption(clock(), 120)
+    level.present(first)
+    clock.turn(1)
+    assert level.present(replace(first, received=clock(), action=None)) == []
+    assert level.over() == [withdrawal(first, "over")]
+
+
 def test_level_tells_a_new_notice_when_the_node_has_outlived_the_old_one(
     clock: TurnedClock,
 ) -> None:
