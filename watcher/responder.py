@@ -80,7 +80,7 @@ class Responder:
         now, standing = self._now(), stand(notice)
         if notice.withdrawn:
             verdict, otherwise = "withdrawn", "unknown"
-            entry = self._state.retire(notice.id, now, notice.outcome)
+            entry = self._state.retire(notice, now)
         elif standing.is_due(now):
             verdict, otherwise = "admitted", "duplicate"
             entry = self._state.admit(standing, now)

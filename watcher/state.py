@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from watcher.notice import Moment, Standing
+from watcher.notice import Moment, Notice, Standing
 
 PAST_LIMIT = 32
 """How many notices that are no longer in force are remembered, for people who look later."""
@@ -39,6 +39,12 @@ class Entry:
     """What has become of it once it is withdrawn; see :class:`watcher.notice.Notice`."""
     is_planned: bool = False
     """Whether it has never been in force so far."""
+    heard_s: float = field(init=False)
+    """When it was last announced, on CLOCK_BOOTTIME: a withdrawal of an earlier announcement does
+    not concern it."""
+
+    def __post_init__(self) -> None:
+        self.heard_s = self.standing.notice.received.boottime_s
 
 
 class State:
@@ -54,8 +60,10 @@ class State:
         known = self._in_force.get(standing.notice.id)
         if known is not None:
             return _corrected(known, standing)
-        self._planned.pop(standing.notice.id, None)
+        planned = self._planned.pop(standing.notice.id, None)
         entry = self._in_force[standing.notice.id] = Entry(standing, at)
+        if planned is not None:
+            entry.heard_s = max(entry.heard_s, planned.heard_s)
         return entry
 
     def plan(self, standing: Standing, at: Moment) -> Entry | None:
@@ -68,17 +76,21 @@ class State:
         entry = self._planned[standing.notice.id] = Entry(standing, at, is_planned=True)
         return entry
 
-    def retire(self, notice_id: str, at: Moment, outcome: str = "") -> Entry | None:
+    def retire(self, notice: Notice, at: Moment) -> Entry | None:
         """Take the notice out of force, or out of the plan, and remember it as past.
 
         Returns:
-            Its entry; None when it was neither in force nor planned.
+            Its entry; None when it was neither in force nor planned, or was announced anew after
+            what is taken back here: the latest announcement stays.
         """
-        entry = self._in_force.pop(notice_id, None) or self._planned.pop(notice_id, None)
-        if entry is not None:
-            entry.withdrawn = at
-            entry.outcome = outcome
-            self._past.append(entry)
+        known = self._in_force if notice.id in self._in_force else self._planned
+        entry = known.get(notice.id)
+        if entry is None or entry.heard_s > notice.received.boottime_s:
+            return None
+        del known[notice.id]
+        entry.withdrawn = at
+        entry.outcome = notice.outcome
+        self._past.append(entry)
         return entry
 
     def planned(self) -> tuple[Standing, ...]:
@@ -100,6 +112,7 @@ class State:
 
 def _corrected(known: Entry, standing: Standing) -> Entry | None:
     """Let a known notice count until an earlier instant; None where that is not what is said."""
+    known.heard_s = max(known.heard_s, standing.notice.received.boottime_s)
     if not standing.counts_until.corrects(known.standing.counts_until):
         return None
     known.standing = standing

@@ -76,6 +76,15 @@ async def test_withdrawal_undoes_every_action_when_the_notice_is_in_force(desk: 
     assert deadline == 0
 
 
+async def test_withdrawal_does_nothing_when_the_notice_was_announced_anew(desk: Desk) -> None:
+    """One step may bring both under one id; what was said last is what counts."""
+    first = desk.notice()
+    desk.clock.turn(1)
+    await handled(desk, first, desk.notice(), replace(first, withdrawn=True))
+    assert desk.flag.calls == desk.signal.calls == ["run spot"]
+    assert [one.notice.id for one in desk.state.in_force()] == ["spot"]
+
+
 async def test_withdrawal_does_nothing_when_the_notice_is_unknown(desk: Desk) -> None:
     """We undo only what we did."""
     await handled(desk, replace(desk.notice(), withdrawn=True))

@@ -1,6 +1,7 @@
 """Which notices are in force, and what is remembered of the others."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -25,8 +26,8 @@ def test_state_admits_once_when_the_id_is_in_force() -> None:
     state = State()
     assert state.admit(spot("a"), START) is not None
     assert state.admit(spot("a"), START) is None
-    assert state.retire("a", START) is not None
-    assert state.retire("a", START) is None
+    assert state.retire(spot("a").notice, START) is not None
+    assert state.retire(spot("a").notice, START) is None
     assert state.admit(spot("a"), START) is not None
 
 
@@ -45,7 +46,7 @@ def test_state_forgets_the_oldest_when_the_past_grows() -> None:
     state.admit(spot("kept"), START)
     for number in range(PAST_LIMIT + 10):
         state.admit(spot(str(number)), START)
-        state.retire(str(number), START)
+        state.retire(spot(str(number)).notice, START)
     names = [entry.standing.notice.id for entry in state.entries()]
     assert len(names) == PAST_LIMIT + 1
     assert names[:2] == ["kept", str(PAST_LIMIT + 9)]
@@ -68,7 +69,7 @@ def test_state_remembers_a_plan_as_past_when_it_is_taken_back() -> None:
     """People who look later see that it was known, and what has become of it."""
     state = State()
     state.plan(spot("a"), START)
-    entry = state.retire("a", START, "over")
+    entry = state.retire(replace(spot("a").notice, outcome="over"), START)
     assert entry is not None
     assert (entry.is_planned, entry.outcome) == (True, "over")
     assert list(state.entries()) == [entry]
@@ -86,3 +87,16 @@ def test_state_corrects_the_deadline_when_it_is_clearly_earlier(
     assert put(state, spot("a", 500), START) is None
     assert put(state, spot("a", 30), START) is entry
     assert (state.in_force() or state.planned()) == (spot("a", 30),)
+
+
+def test_state_keeps_the_notice_when_what_is_taken_back_is_an_earlier_one() -> None:
+    """Announced anew and withdrawn in one step: the withdrawal names the older announcement."""
+    state, first = State(), spot("a").notice
+    again = replace(first, received=Moment(START.wall, START.boottime_s + 1))
+    state.plan(stand(first), START)
+    assert state.plan(stand(again), START) is None
+    assert state.retire(first, START) is None
+    state.admit(stand(first), START)
+    assert state.retire(first, START) is None
+    assert [one.notice.id for one in state.in_force()] == ["a"]
+    assert state.retire(again, START) is not None

@@ -38,7 +38,7 @@ class Desk:
 
     async def retire(self, notice: Notice) -> str:
         """Take it out of force and undo the action."""
-        self.state.retire(notice.id, self.clock())
+        self.state.retire(notice, self.clock())
         return await self.action.undo(stand(notice))
 
     def flag(self) -> dict[str, Any]:

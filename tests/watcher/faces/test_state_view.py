@@ -62,8 +62,9 @@ async def test_state_shows_notices_and_what_was_done_when_there_are_some(
     entry = state.admit(stand(spot), clock())
     assert entry is not None
     entry.actions["flag_file"] = ActionRecord("done", clock(), "wrote it", 2)
-    state.admit(stand(replace(spot, id="old", kind=NoticeKind.REBALANCE, deadline=None)), clock())
-    state.retire("old", clock())
+    old = replace(spot, id="old", kind=NoticeKind.REBALANCE, deadline=None)
+    state.admit(stand(old), clock())
+    state.retire(old, clock())
     document = await shown(state, clock)
     (in_force,) = document["in_force"]
     assert (in_force["id"], in_force["urgency"], in_force["action"]) == (
