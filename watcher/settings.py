@@ -5,132 +5,51 @@ REPRIEVE_FACES_LISTEN in the environment. What is not understood is an error, ne
 """
 
 import difflib
-import ipaddress
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from signal import Signals
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
+from watcher import setting_values
 from watcher.aws_environment import ambient_settings
-from watcher.config import Address, AwsConfig, Config, FacesConfig, RelayConfig, SignalConfig
+from watcher.config import AwsConfig, Config, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
-from watcher.httpclient import CALL_LIMIT_S
 
 SWITCH = ("on", "off")
 CLOUDS = ("aws",)
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
+_FOR_TRAINERS = ("REPRIEVE_RESULT_DIR", "REPRIEVE_LAUNCHER")
+_UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
+"""What reading a file or a value raises where it makes no sense."""
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("a text")
-    return value
-
-
-def _one_of(*words: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if value not in words:
-            raise ValueError("one of " + ", ".join(words))
-        return str(value)
-
-    return read
-
-
-def _truth(value: object) -> bool:
-    words = {"true": True, "false": False}
-    if isinstance(value, bool):
-        return value
-    if value not in words:
-        raise ValueError("true or false")
-    return words[str(value)]
-
-
-def _queue_url(value: object) -> str:
-    url = urlsplit(_text(value))
-    if url.scheme not in ("https", "http") or not url.hostname or url.path.count("/") < 2:
-        raise ValueError("a URL like https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")
-    return url.geturl()
-
-
-def _path(value: object) -> Path:
-    return Path(_text(value)).absolute()
-
-
-def _seconds(value: object) -> float:
-    try:
-        seconds = float(value) if isinstance(value, str | int | float) else -1.0
-    except ValueError:
-        seconds = -1.0
-    if isinstance(value, bool) or not 0 < seconds < 86_400:
-        raise ValueError("seconds, more than 0 and less than a day")
-    return seconds
-
-
-def _call_limit(value: object) -> float:
-    seconds = _seconds(value)
-    if seconds > CALL_LIMIT_S:
-        raise ValueError(f"seconds, at most {CALL_LIMIT_S}, so that one poll never costs the next")
-    return seconds
-
-
-def _url(value: object) -> str:
-    expected = "a URL such as http://169.254.169.254"
-    try:
-        url = urlsplit(_text(value))
-        is_good = url.scheme == "http" and url.hostname and url.port != 0
-    except ValueError as error:
-        raise ValueError(expected) from error
-    if not is_good or url.query or url.fragment or url.username is not None:
-        raise ValueError(expected)
-    return url.geturl().rstrip("/")
-
-
-def _address(value: object) -> Address:
-    host, _, port = _text(value).rpartition(":")
-    host = "127.0.0.1" if host == "localhost" else host.removeprefix("[").removesuffix("]")
-    try:
-        ipaddress.ip_address(host)
-    except ValueError as error:
-        raise ValueError("HOST:PORT with an IP address or localhost") from error
-    if not (port.isascii() and port.isdecimal() and int(port[:6]) <= 65_535):
-        raise ValueError("HOST:PORT with a port from 0 to 65535")
-    return Address(host, int(port))
-
-
-def _signal(value: object) -> Signals:
-    try:
-        return Signals[_text(value)]
-    except KeyError as error:
-        raise ValueError("the name of a signal, such as SIGTERM") from error
-
+_FILE_LIMIT_BYTES = 64 * 1024
 
 SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
-        "cloud": _one_of(*CLOUDS),
-        "run_dir": _path,
-        "node": _text,
-        "log_format": _one_of(*LOG_FORMATS),
-        "log_level": _one_of(*LOG_LEVELS),
-        "aws.metadata": _one_of(*SWITCH),
-        "aws.metadata_endpoint": _url,
-        "aws.metadata_limit_s": _call_limit,
-        "aws.metadata_v1": _one_of(*SWITCH),
-        "aws.queue_url": _queue_url,
-        "aws.instance_id": _text,
-        "aws.hook_wait_s": _seconds,
-        "relay.queue_url": _queue_url,
-        "relay.shared_queue": _truth,
-        "relay.cluster_tag": _text,
-        "relay.handler": _text,
-        "faces.listen": _address,
-        "faces.blind_limit_s": _seconds,
-        "signal.pid_file": _path,
-        "signal.name": _signal,
+        "cloud": setting_values.one_of(*CLOUDS),
+        "run_dir": setting_values.path,
+        "node": setting_values.node,
+        "log_format": setting_values.one_of(*LOG_FORMATS),
+        "log_level": setting_values.one_of(*LOG_LEVELS),
+        "aws.metadata": setting_values.one_of(*SWITCH),
+        "aws.metadata_endpoint": setting_values.url,
+        "aws.metadata_limit_s": setting_values.call_limit,
+        "aws.metadata_v1": setting_values.one_of(*SWITCH),
+        "aws.queue_url": setting_values.queue_url,
+        "aws.instance_id": setting_values.text,
+        "aws.hook_wait_s": setting_values.seconds,
+        "relay.queue_url": setting_values.queue_url,
+        "relay.shared_queue": setting_values.truth,
+        "relay.cluster_tag": setting_values.text,
+        "relay.handler": setting_values.text,
+        "faces.listen": setting_values.address,
+        "faces.blind_limit_s": setting_values.seconds,
+        "signal.pid_file": setting_values.path,
+        "signal.name": setting_values.signal,
     }
 )
 """Every key and what reads its value; a reader's ValueError says what it had expected."""
@@ -178,12 +97,34 @@ def variable(key: str) -> str:
     return "REPRIEVE_" + key.replace(".", "_").upper()
 
 
+def strangers(environment: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each REPRIEVE_ variable that sets nothing.
+
+    It is no error: Kubernetes makes such variables for every service of that name.
+    """
+    known = {variable(key) for key in SETTINGS}
+    ours = (name for name in environment if name.startswith("REPRIEVE_"))
+    return [
+        f"environment {name:.80} sets nothing; the nearest setting is {_nearest(name, known)}"
+        for name in sorted(ours)
+        if name not in known and name not in _FOR_TRAINERS
+    ]
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    return difflib.get_close_matches(word[:80], sorted(known), n=1, cutoff=0.0)[0]
+
+
 def _from_file(file: Path) -> Iterator[tuple[str, object]]:
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as opened:
+            data = opened.read(_FILE_LIMIT_BYTES + 1)
+        if len(data) > _FILE_LIMIT_BYTES:
+            raise ConfigError(f"{file}: longer than {_FILE_LIMIT_BYTES} bytes")
+        document = tomllib.loads(data.decode())
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise ConfigError(f"{file} is not TOML: {error}") from error
     for key, value in document.items():
         if key in _SECTIONS and isinstance(value, dict):
@@ -195,15 +136,23 @@ def _from_file(file: Path) -> Iterator[tuple[str, object]]:
 def _known(key: str, file: Path) -> str:
     if key in SETTINGS:
         return key
-    nearest = difflib.get_close_matches(key, SETTINGS, n=1, cutoff=0.0)[0]
-    raise ConfigError(f"{file}: unknown key {key}; the nearest known one is {nearest}")
+    raise ConfigError(
+        f"{file}: unknown key {key:.80}; the nearest known one is {_nearest(key, SETTINGS)}"
+    )
 
 
 def _read(key: str, value: object, origin: str) -> object:
     try:
         return SETTINGS[key](value)
-    except ValueError as error:
-        raise ConfigError(f"{origin}: {key} has to be {error}, not {value!r}") from error
+    except (OSError, *_UNREADABLE) as error:
+        raise ConfigError(f"{origin}: {key} has to be {error}, not {_shown(value)}") from error
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.200}"
+    except _UNREADABLE:  # an endless number, or lists within lists
+        return f"this {type(value).__name__}"
 
 
 def _build(values: Mapping[str, Any]) -> Config:

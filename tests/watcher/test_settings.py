@@ -7,7 +7,7 @@ import pytest
 
 from watcher.config import Address, Config
 from watcher.errors import ConfigError
-from watcher.settings import SETTINGS, Effective, load, variable
+from watcher.settings import SETTINGS, Effective, load, strangers, variable
 
 
 @pytest.fixture
@@ -132,6 +132,29 @@ def test_unknown_key_is_refused_with_the_nearest_known_one_when_in_the_file(
         ("cloud", "azure"),
         ("node", ""),
         ("node", 7),
+        ("node", "n" * 254),
+        ("node", "a\nb"),
+        ("aws.queue_url", "https://[::1/a/b"),
+        ("aws.queue_url", "https://sqs.eu-west-1.amazonaws.com/1/a b"),
+        ("relay.shared_queue", []),
+        ("relay.shared_queue", {}),
+        ("run_dir", "/a\0b"),
+        ("run_dir", "/" + "x" * 256),
+        ("run_dir", "/" + "x/" * 3000),
+        ("signal.pid_file", "/a\0b"),
+        ("aws.metadata_endpoint", "http://a..b"),
+        ("aws.metadata_endpoint", "http://" + "a" * 64 + ".x"),
+        ("aws.metadata_endpoint", "http://" + "a." * 200 + "x"),
+        ("aws.metadata_endpoint", "http://\u2488com"),
+        ("aws.metadata_endpoint", "http://a b"),
+        ("aws.metadata_endpoint", " http://127.0.0.1"),
+        ("aws.metadata_endpoint", "http://127.0.0.1/a b"),
+        ("aws.metadata_endpoint", "http://[v1.x]"),
+        ("aws.metadata_endpoint", "http://[::1%eth 0]"),
+        ("aws.metadata_endpoint", "http://127.0.0.1:" + "0" * 5000 + "80"),
+        ("faces.listen", "127.0.0.1:000000070000"),
+        ("faces.listen", "127.0.0.1:" + "0" * 5000),
+        ("faces.blind_limit_s", 10**400),
         ("log_format", "xml"),
         ("log_level", "loud"),
         ("aws.queue_url", "reprieve-node-i-1"),
@@ -174,7 +197,8 @@ def test_value_is_refused_with_key_and_origin_when_it_can_not_be_used(
     with pytest.raises(ConfigError) as caught:
         load(None, {}, {key: value})  # type: ignore[dict-item] # a TOML file can hold any type
     assert str(caught.value).startswith(f"command line: {key} has to be ")
-    assert repr(value) in str(caught.value)
+    assert repr(value)[:200] in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("what", ["missing", "directory", "not toml", "not text"])
@@ -189,3 +213,38 @@ def test_file_is_refused_by_name_when_it_can_not_be_read(file: Path, what: str) 
             file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=str(file)):
         load(file, {}, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "faces.blind_limit_s = " + "9" * 5000,
+        "faces.blind_limit_s = 0x" + "f" * 5000,
+        "node = 0x" + "f" * 5000,
+        "cloud = " + "[" * 30_000 + "]" * 30_000,
+        "node." + ".".join(["a"] * 3000) + " = 1",
+        ".".join(["a"] * 3000) + " = 1",
+        "# " + "x" * 65_536,
+        "node = 'x'  # \0",
+    ],
+    ids=range(8),
+)
+def test_file_is_refused_in_one_short_line_when_it_is_hostile(file: Path, text: str) -> None:
+    """Numbers without end, depth, length: never a traceback, never a screenful."""
+    with pytest.raises(ConfigError) as caught:
+        from_file(file, text)
+    assert len(str(caught.value)) < 600 + len(str(file))
+    assert "\n" not in str(caught.value)
+
+
+def test_variable_is_named_with_the_nearest_setting_when_it_sets_nothing() -> None:
+    """A typo in a manifest shows; what trainers read, and what is not ours, does not."""
+    environment = {
+        "REPRIEVE_RUNDIR": "/x",
+        "REPRIEVE_RUN_DIR": "/x",
+        "REPRIEVE_RESULT_DIR": "/x",
+        "PATH": "/x",
+    }
+    assert strangers(environment) == [
+        "environment REPRIEVE_RUNDIR sets nothing; the nearest setting is REPRIEVE_RUN_DIR"
+    ]
