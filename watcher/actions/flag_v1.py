@@ -13,6 +13,22 @@ from watcher.notice import Deadline, Moment, Notice, NoticeKind, Standing, rfc33
 
 SCHEMA = 1
 
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What damaged fields raise where they are read."""
+
+_YEARS = range(1970, 2200)
+"""Years that a flag can speak of; arithmetic with times of any other may overflow."""
+
+_LONGEST_S = 86_400.0 * 366 * len(_YEARS)
+"""Seconds within which a time on CLOCK_BOOTTIME lies, whichever way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Writer:
@@ -60,12 +76,12 @@ def parse(data: bytes, boot_id: str) -> Notice:
     try:
         flag = json.loads(data)
         _check_valid(flag["schema"], flag["boot_id"], boot_id)
-        written = Moment(_wall(flag["written_at"]), float(flag["written_boottime_s"]))
+        written = Moment(_wall(flag["written_at"]), _boottime_s(flag["written_boottime_s"]))
         received = _wall(flag["received_at"])
         age_s = (written.wall - received).total_seconds()
         deadline = None
         if flag["deadline"] is not None:
-            deadline = Deadline(_wall(flag["deadline"]), float(flag["deadline_boottime_s"]))
+            deadline = Deadline(_wall(flag["deadline"]), _boottime_s(flag["deadline_boottime_s"]))
         return Notice(
             id=str(flag["id"]),
             kind=NoticeKind(flag["kind"]),
@@ -76,7 +92,7 @@ def parse(data: bytes, boot_id: str) -> Notice:
             instance_id=_word(flag["instance_id"]),
             detail={str(name): str(word) for name, word in flag["detail"].items()},
         )
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except _DAMAGE as error:
         raise FlagUnreadable(f"{type(error).__name__}: {error}"[:200]) from error
 
 
@@ -88,7 +104,17 @@ def _check_valid(schema: object, boot_id: object, running_boot_id: str) -> None:
 
 
 def _wall(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
+    wall = datetime.fromisoformat(text).astimezone(UTC)
+    if wall.year not in _YEARS:
+        raise ValueError(f"the year {wall.year}")
+    return wall
+
+
+def _boottime_s(value: float) -> float:
+    seconds = float(value)
+    if not abs(seconds) <= _LONGEST_S:  # also where it is no number
+        raise ValueError(f"{seconds} s on CLOCK_BOOTTIME")
+    return seconds
 
 
 def _word(value: object) -> str | None:

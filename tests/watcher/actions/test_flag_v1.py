@@ -115,6 +115,30 @@ def test_flag_is_unreadable_when_a_field_is_damaged(field: str, how: str) -> Non
         parse(json.dumps(data).encode(), BOOT_ID)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("deadline_boottime_s", "1" + "0" * 400),
+        ("deadline_boottime_s", "NaN"),
+        ("deadline_boottime_s", "Infinity"),
+        ("written_boottime_s", "-Infinity"),
+        ("written_boottime_s", "1e300"),
+        ("deadline", '"0001-01-01T00:00:00+05:00"'),
+        ("deadline", '"0001-01-01T00:00:00Z"'),
+        ("received_at", '"9999-12-31T23:59:59Z"'),
+        ("written_at", '"1969-12-31T23:59:59Z"'),
+        ("kind", '"meteorite"'),
+    ],
+)
+def test_flag_is_unreadable_when_a_value_can_not_be(field: str, value: str) -> None:
+    """What overflows here or in later arithmetic is damage, and never ends the daemon."""
+    written = json.loads(GOLDEN.read_text())
+    data = GOLDEN.read_text().replace(json.dumps(written[field]), value, 1)
+    assert data != GOLDEN.read_text()
+    with pytest.raises(FlagUnreadable):
+        parse(data.encode(), BOOT_ID)
+
+
 @given(st.binary(max_size=300) | st.integers(0, 700).map(lambda n: GOLDEN.read_bytes()[:n]))
 def test_flag_is_unreadable_when_it_is_cut_or_foreign(data: bytes) -> None:
     """Whatever lies in the file's place is refused, not believed and not a crash."""
