@@ -35,10 +35,11 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def run(config: Config) -> None:
-    """Protect this node until SIGTERM or SIGINT; a second one ends the process at once.
+    """Protect this node until SIGTERM, SIGINT or SIGHUP; a second one ends the process at once.
 
     Raises:
         ConfigError: There is nothing to hear, or the run directory or boot id can't be used.
+        StartFailed: The run directory can't be used at the moment.
     """
     sources = enabled(config.aws)
     boot_id = _boot_id()

@@ -4,6 +4,7 @@
 
     WatcherError
     ├── ConfigError             a setting or the machine's set-up is wrong; exit status 78
+    ├── StartFailed             what a start needs can't be had now; exit status 1, start it again
     ├── FlagUnreadable          a flag that is damaged or void; it is removed
     ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
     ├── AwsCallFailed           AWS did not do what an API call asked for; its caller decides
@@ -16,9 +17,9 @@
         ├── ActionRetryable     may work in a moment; tried again until the deadline
         └── ActionRefused       will not work; tried once
 
-Each is caught by class at one place: ConfigError and SourceFinished in cli, FlagUnreadable in
-flag_file, SourceError in supervise, ActionError in responder. A message says what failed, where,
-and what to do.
+Each is caught by class at one place: ConfigError, StartFailed and SourceFinished in cli,
+FlagUnreadable in flag_file, SourceError in supervise, ActionError in responder. A message says what
+failed, where, and what to do.
 """
 
 # ruff: noqa: N818 - SourceUnavailable says more than SourceUnavailableError, and the base says Error
@@ -30,6 +31,10 @@ class WatcherError(Exception):
 
 class ConfigError(WatcherError):
     """Raised when a setting can't be used or the machine is not set up for it."""
+
+
+class StartFailed(WatcherError):
+    """Raised when the machine lacks for a while what a start needs: space, descriptors, a disk."""
 
 
 class FlagUnreadable(WatcherError):

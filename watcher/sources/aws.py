@@ -5,7 +5,7 @@ the flag file shows the one with the earlier deadline and names the other.
 """
 
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +19,7 @@ from watcher.errors import ConfigError
 from watcher.health import SourceHealth
 from watcher.httpclient import HttpClient
 from watcher.metrics import Metrics
-from watcher.notice import Moment, Notice
+from watcher.notice import Moment, Notice, NoticeKind
 from watcher.sources.aws_imds import AwsImds
 from watcher.sources.aws_intake import Intake
 from watcher.sources.aws_reception import Reception
@@ -122,8 +122,8 @@ class AwsRoads:
         return tuple(notice for notice in self._adopted if notice.source == name)
 
 
-def enabled(config: AwsConfig) -> tuple[str, ...]:
-    """Return the names of the sources that the settings ask for.
+def enabled(config: AwsConfig) -> dict[str, Collection[NoticeKind]]:
+    """Return the sources that the settings ask for, by name, with the kinds each can tell of.
 
     Raises:
         ConfigError: There is none, or one lacks what it needs.
@@ -137,7 +137,7 @@ def enabled(config: AwsConfig) -> tuple[str, ...]:
         require_boto3("aws.queue_url")
         if config.metadata == "off" and config.instance_id is None:
             raise ConfigError("without the metadata service a queue needs aws.instance_id")
-    return tuple(source.name for source in _wanted(config))
+    return {source.name: source.kinds for source in _wanted(config)}
 
 
 def _wanted(config: AwsConfig) -> list[type[AwsImds | AwsSqs]]:

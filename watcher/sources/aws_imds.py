@@ -53,6 +53,10 @@ class AwsImds:
 
     name = NAME
     keys = KEYS
+    kinds = frozenset(
+        {NoticeKind.PREEMPTION, NoticeKind.TERMINATION, NoticeKind.REBALANCE, *_SCHEDULED_KINDS}
+    )
+    """What it can say, and so take back."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from watcher.aws.hook import LifecycleHook
 from watcher.aws.sqs import Message
 from watcher.errors import AwsCallFailed
 from watcher.health import SourceHealth
-from watcher.notice import Deadline, Moment, Notice
+from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.aws_intake import Intake
 from watcher.sources.aws_messages.reading import ForInstance, Grounds, Ignored, Notices
 from watcher.sources.aws_outlived import Outlived
@@ -54,6 +54,17 @@ class AwsSqs:
 
     name = NAME
     keys = KEYS
+    kinds = frozenset(
+        {
+            NoticeKind.PREEMPTION,
+            NoticeKind.TERMINATION,
+            NoticeKind.CAPACITY_END,
+            NoticeKind.MAINTENANCE,
+            NoticeKind.HARDWARE,
+            NoticeKind.REBALANCE,
+        }
+    )
+    """What a message can tell of."""
 
     def __init__(
         self,

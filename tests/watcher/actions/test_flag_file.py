@@ -1,9 +1,13 @@
 """The flag file on a real file system: written whole, kept equal to the state, and cleaned up."""
 
 import asyncio
+import errno
 import json
 import os
+import re
 import stat
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +16,15 @@ import pytest
 from tests.support.clocks import TurnedClock
 from watcher.actions.flag_file import FLAG_NAME, FlagFile, adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
-from watcher.errors import ActionRetryable, ConfigError
+from watcher.errors import ActionRetryable, ConfigError, StartFailed
 from watcher.metrics import Metrics
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.policy import stand
 from watcher.state import State
 
 WRITER = Writer("node-a", "boot-a")
+KINDS = frozenset({NoticeKind.PREEMPTION, NoticeKind.REBALANCE})
+SOURCES = {"aws_imds": KINDS}
 
 
 class Desk:
@@ -62,6 +68,15 @@ def preemption(seen: Moment, name: str = "spot", left_s: float = 120) -> Notice:
         received=seen,
         deadline=Deadline.after(seen, left_s),
     )
+
+
+def failing(code: int) -> Callable[..., int]:
+    """Return what stands for a system call that fails so."""
+
+    def fail(*_arguments: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    return fail
 
 
 def advice(seen: Moment) -> Notice:
@@ -175,15 +190,59 @@ def test_run_dir_is_left_as_it_was_when_it_can_be_used(tmp_path: Path) -> None:
     assert (tmp_path / FLAG_NAME).read_text() == "as it was"
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.EIO])
+def test_run_dir_is_tried_again_when_the_machine_is_short_of_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """No setting is wrong, so the daemon is to be started again and not left ended."""
+    monkeypatch.setattr(os, "open", failing(code))
+    with pytest.raises(StartFailed, match=re.escape(os.strerror(code))):
+        prepare_run_dir(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["file", "fifo", "link"])
+async def test_draft_is_made_anew_when_something_was_left_in_its_place(
+    desk: Desk, left: str
+) -> None:
+    """At start and at each write: a fifo does not hang, a link is not followed."""
+    draft, target = desk.path.with_name(".notice.json.new"), desk.path.with_name("target")
+    target.write_text("as it was")
+
+    def leave() -> None:
+        match left:
+            case "file":
+                draft.touch(mode=0o000)
+            case "fifo":
+                os.mkfifo(draft)
+            case _:
+                draft.symlink_to(target)
+
+    leave()
+    await asyncio.to_thread(prepare_run_dir, draft.parent)
+    assert not draft.is_symlink()
+    assert not draft.exists()
+    leave()
+    await desk.admit(preemption(desk.clock()))
+    assert desk.flag()["id"] == "spot"
+    assert target.read_text() == "as it was"
+
+
+def test_run_dir_is_refused_when_a_directory_is_in_the_drafts_place(tmp_path: Path) -> None:
+    """It is not ours to remove; the message says which one and what to do."""
+    (tmp_path / ".notice.json.new").mkdir()
+    with pytest.raises(ConfigError, match=r"\.notice\.json\.new: is a directory.*Remove it"):
+        prepare_run_dir(tmp_path)
+
+
 def test_adoption_finds_nothing_when_there_is_no_flag(tmp_path: Path) -> None:
     """The usual start."""
-    assert adopt_flag(tmp_path, "boot-a", ("aws_imds",)) is None
+    assert adopt_flag(tmp_path, "boot-a", SOURCES) is None
 
 
 async def test_adoption_returns_the_notice_when_the_flag_is_of_this_boot(desk: Desk) -> None:
     """The file stays in place: trainers see no gap while the daemon restarts."""
     await desk.admit(preemption(desk.clock()))
-    adopted = await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", "aws_imds")
+    adopted = await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", SOURCES)
     assert adopted is not None
     assert adopted.id == "spot"
     assert desk.path.exists()
@@ -192,16 +251,34 @@ async def test_adoption_returns_the_notice_when_the_flag_is_of_this_boot(desk: D
 async def test_adoption_removes_the_flag_when_it_is_of_another_boot(desk: Desk) -> None:
     """Stopped and started again, the same instance is a new node."""
     await desk.admit(preemption(desk.clock()))
-    assert await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-b", "aws_imds") is None
+    assert await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-b", SOURCES) is None
     assert not desk.path.exists()
 
 
 async def test_adoption_removes_the_flag_when_its_source_is_not_enabled(desk: Desk) -> None:
     """Nobody would ever withdraw it."""
     await desk.admit(preemption(desk.clock()))
-    adopt = asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", "gcp_metadata")
+    adopt = asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", {"gcp_metadata": KINDS})
     assert await adopt is None
     assert not desk.path.exists()
+
+
+async def test_adoption_removes_the_flag_when_no_source_tells_of_its_kind(desk: Desk) -> None:
+    """A drill that no metadata key shows would stay in force until the next boot."""
+    await desk.admit(replace(preemption(desk.clock()), kind=NoticeKind.DRILL))
+    assert await asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", SOURCES) is None
+    assert not desk.path.exists()
+
+
+def test_adoption_leaves_the_flag_when_it_can_not_be_read_at_the_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notice is not lost because the machine is out of descriptors for a while."""
+    (tmp_path / FLAG_NAME).write_text("{}")
+    monkeypatch.setattr(os, "open", failing(errno.ENFILE))
+    with pytest.raises(StartFailed, match="start the daemon again"):
+        adopt_flag(tmp_path, "boot-a", SOURCES)
+    assert (tmp_path / FLAG_NAME).exists()
 
 
 @pytest.mark.parametrize("what", ["empty", "cut", "fifo", "link", "large"])
@@ -220,7 +297,7 @@ def test_adoption_removes_the_flag_when_it_can_not_be_read(tmp_path: Path, what:
             path.symlink_to(target)
         case _:
             path.write_bytes(b"\x00" * 300_000)
-    assert adopt_flag(tmp_path, "boot-a", ("aws_imds",)) is None
+    assert adopt_flag(tmp_path, "boot-a", SOURCES) is None
     assert not path.is_symlink()
     assert not path.exists()
     assert target.read_text() == "{}"
@@ -229,5 +306,5 @@ def test_adoption_removes_the_flag_when_it_can_not_be_read(tmp_path: Path, what:
 def test_adoption_is_a_setting_to_mend_when_the_flag_can_not_be_removed(tmp_path: Path) -> None:
     """A void flag that stays would stop every trainer on this node."""
     (tmp_path / FLAG_NAME / "x").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="void flag"):
-        adopt_flag(tmp_path, "boot-a", ("aws_imds",))
+    with pytest.raises(ConfigError, match=r"void flag.*notice\.json: is a directory.*Remove it"):
+        adopt_flag(tmp_path, "boot-a", SOURCES)
