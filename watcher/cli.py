@@ -1,27 +1,30 @@
 """The command line: reads the settings, starts what was asked for, maps errors to exit codes.
 
 Exit status: 0 ended as asked, 78 (EX_CONFIG) something has to be set up or spelt differently,
-1 a bug, with a traceback, or a machine that is short of something. This is the only place that
+1 a bug, with a traceback. This is the only place that
 ends the process.
 """
 
 import argparse
+import contextlib
 import json
 import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
 from watcher import daemon, explain
+from watcher.config import Config
 from watcher.doctor import command as doctor
-from watcher.errors import ConfigError, StartFailed
+from watcher.errors import ConfigError
 from watcher.logs import start_logging
 from watcher.node_queue import command as queue
 from watcher.relay import command as relay
-from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load
+from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load, strangers
 from watcher.simulator import command as aws_simulator
 
 log = logging.getLogger(__name__)
@@ -37,11 +40,11 @@ example, on a laptop:
   reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
   cat /tmp/reprieve/notice.json
 
-exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug or a full machine"""
+exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug"""
 
 _RUN = """\
-Watch this node's metadata until SIGTERM. On a notice, write RUN_DIR/notice.json and signal the
-process of the pid file, if one is named."""
+Watch this node's metadata until SIGTERM, SIGINT or SIGHUP. On a notice, write RUN_DIR/notice.json
+and signal the process of the pid file, if one is named."""
 
 _RUN_EPILOG = """\
 example: reprieve-watcher run --run-dir /run/reprieve --signal-pid-file /run/trainer.pid
@@ -76,19 +79,15 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     try:
         return commands[arguments.command](arguments)
     except ConfigError as error:
-        sys.stderr.write(f"reprieve-watcher: {error}\n")
+        _complain(error)
         return os.EX_CONFIG
-    except StartFailed as error:
-        sys.stderr.write(f"reprieve-watcher: {error}\n")
-        return 1
     except Exception:
         log.exception("the daemon ends on a bug; restarted, it reads everything again")
         return 1
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    config = _load(arguments).config
-    start_logging(config.log_format, config.log_level)
+    config = _started(arguments)
     daemon.run(config)
     return 0
 
@@ -98,10 +97,18 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _relay(arguments: argparse.Namespace) -> int:
-    config = _load(arguments).config
-    start_logging(config.log_format, config.log_level)
+    config = _started(arguments)
     relay.run(config)
     return 0
+
+
+def _started(arguments: argparse.Namespace) -> Config:
+    """Return the settings of a long-running command, with its log begun."""
+    config = _load(arguments).config
+    start_logging(config.log_format, config.log_level)
+    for sentence in strangers(os.environ):
+        log.warning("%s", sentence)
+    return config
 
 
 def _check_config(arguments: argparse.Namespace) -> int:
@@ -111,12 +118,40 @@ def _check_config(arguments: argparse.Namespace) -> int:
     }
     if arguments.json:
         objects = {key: {"value": value, "origin": origin} for key, (value, origin) in rows.items()}
-        sys.stdout.write(json.dumps(objects, indent=2) + "\n")
-        return 0
-    for key, (value, origin) in rows.items():
-        shown = "(not set)" if value is None else json.dumps(value)
-        sys.stdout.write(f"{key} = {shown}  # {origin}\n")
+        lines = [json.dumps(objects, indent=2)]
+    else:
+        lines = [
+            f"{key} = {'(not set)' if value is None else json.dumps(value)}  # {origin}"
+            for key, (value, origin) in rows.items()
+        ]
+    for sentence in strangers(os.environ):
+        _complain(sentence)
+    _print(lines)
     return 0
+
+
+def _print(lines: Sequence[str]) -> None:
+    """Write lines to standard output; a file's name in them may be no text.
+
+    Raises:
+        ConfigError: Standard output is full or closed.
+    """
+    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace").decode()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except AttributeError as error:  # Python's word for a closed one
+        raise ConfigError("standard output is closed") from error
+    except OSError as error:
+        # What is left in the buffer would fail again, with a traceback, when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise ConfigError(f"standard output: {error.strerror}") from error
+
+
+def _complain(message: object) -> None:
+    """Write a line to standard error, if there is one."""
+    with contextlib.suppress(OSError, AttributeError):
+        sys.stderr.write(f"reprieve-watcher: {message}\n")
 
 
 def _value(effective: Effective, key: str) -> str | float | bool | None:
@@ -142,6 +177,7 @@ def _parser() -> _Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('reprieve')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_run(commands)
     check = commands.add_parser(

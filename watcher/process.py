@@ -14,10 +14,15 @@ def now() -> Moment:
 
 
 def stop_event() -> asyncio.Event:
-    """Return an event that the first SIGTERM or SIGINT sets; the next one ends the process."""
+    """Return an event that the first SIGTERM, SIGINT or SIGHUP sets; the next ends the process.
+
+    A SIGHUP that is ignored, as under nohup, stays so.
+    """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
 
     def on_first() -> None:
         stop.set()

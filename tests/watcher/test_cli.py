@@ -5,6 +5,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,42 @@ def test_module_is_the_command_when_run_as_one() -> None:
         check=True,
     )
     assert "cloud" in json.loads(done.stdout)
+
+
+def test_version_is_the_packages_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    """One place says it."""
+    assert status("--version") == 0
+    assert capsys.readouterr().out == f"reprieve-watcher {version('reprieve')}\n"
+
+
+def test_check_config_names_the_nearest_setting_when_a_variable_is_mistyped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error, so that what is printed stays TOML."""
+    monkeypatch.setenv("REPRIEVE_RUNDIR", "/x")
+    assert status("check-config") == 0
+    out, err = capsys.readouterr()
+    assert err.count("\n") == 1
+    assert "REPRIEVE_RUNDIR sets nothing; the nearest setting is REPRIEVE_RUN_DIR" in err
+    assert "RUNDIR" not in out
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize(
+    ("redirection", "reason"),
+    [(">/dev/full", "standard output: No space left"), (">&-", "standard output is closed")],
+)
+def test_check_config_fails_in_one_line_when_nothing_can_be_printed(
+    redirection: str, reason: str
+) -> None:
+    """Not with a traceback, and not as if all were well."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m watcher check-config {redirection}', sys.executable],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == os.EX_CONFIG
+    assert done.stderr.startswith(f"reprieve-watcher: {reason}")
+    assert done.stderr.count("\n") == 1

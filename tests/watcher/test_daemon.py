@@ -199,12 +199,15 @@ async def eventually_minted(url: str, times: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_daemon_ends_cleanly_when_the_cloud_hangs(run_dir: Path, cloud: str) -> None:
-    """SIGTERM in the middle of a request that will not be answered is no reason to wait."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+async def test_daemon_ends_cleanly_when_the_cloud_hangs(
+    run_dir: Path, cloud: str, number: signal.Signals
+) -> None:
+    """The middle of a request that will not be answered is no reason to wait."""
     await control(cloud, "fault", kind="hang")
     async with daemon(run_dir, cloud) as watcher:
         await watcher.ask("/healthz")
-        assert await watcher.end(signal.SIGINT) == 0
+        assert await watcher.end(number) == 0
 
 
 async def test_daemon_ends_at_once_when_told_a_second_time(run_dir: Path, cloud: str) -> None:

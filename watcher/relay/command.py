@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(config: Config) -> None:
-    """Relay until SIGTERM or SIGINT; a second one ends the process at once.
+    """Relay until SIGTERM, SIGINT or SIGHUP; a second one ends the process at once.
 
     Raises:
         ConfigError: There is no queue, no tag for a shared one, or no boto3.

@@ -26,7 +26,7 @@ from watcher.simulator.scenario import DEFAULT_INSTANCE_ID, MAX_TOKEN_TTL_S, Sce
 from watcher.simulator.scenario_file import load_scenario
 from watcher.simulator.server import make_app, serving
 from watcher.simulator.values import ScenarioError, seconds
-from watcher.simulator.vocabulary import WORDS
+from watcher.simulator.vocabulary import EXPIRE_TOKENS, WORDS
 
 DEFAULT_PORT = 1338
 
@@ -71,8 +71,11 @@ flags or a scenario that make no sense, or an address that can't be listened on.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the AWS simulator, and the help that explains them, to ``parser``."""
     parser.description = DESCRIPTION
-    changes = "".join(f"  {name}: {', '.join(word.fields)}\n" for name, word in WORDS.items())
-    parser.epilog = f"{EPILOG}{changes}\nkinds of fault: {', '.join(FaultKind)}\n{ENDING}"
+    changes = "".join(
+        f"  {name}: {', '.join(word.fields) or '(nothing)'}\n" for name, word in WORDS.items()
+    )
+    kinds = ", ".join([*FaultKind, EXPIRE_TOKENS])
+    parser.epilog = f"{EPILOG}{changes}\nkinds of fault: {kinds}\n{ENDING}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")

@@ -41,6 +41,9 @@ MAINTENANCE_NOTICE_S = 14 * 86_400
 """Seconds from announcement to start. Source: AWS Health event schema (read 2026-11-30): about
 two weeks ahead."""
 
+EXPIRE_TOKENS = "expire_tokens"
+"""The kind of fault that happens to the tokens, once, and to no request."""
+
 OPTION_FIELDS = ("http_tokens", "http_endpoint", "hop_limit")
 
 Fields = Mapping[str, object]
@@ -131,10 +134,10 @@ def options_modified(at_s: float, fields: Fields) -> OptionsModified:
 
 
 def _fault(at_s: float, fields: Fields) -> FaultsArmed | TokensExpired:
-    if fields.get("kind") != "expire_tokens":
+    if fields.get("kind") != EXPIRE_TOKENS:
         return FaultsArmed(at_s=at_s, faults=(parse_fault(fields),))
     if len(fields) > 1:
-        raise ScenarioError("expire_tokens happens at once and takes no other field")
+        raise ScenarioError(f"{EXPIRE_TOKENS} happens at once and takes no other field")
     return TokensExpired(at_s=at_s)
 
 

@@ -129,9 +129,12 @@ def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit) as ended:
         parsed("--help")
     assert ended.value.code == 0
-    assert "reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338" in (
-        capsys.readouterr().out
-    )
+    shown = capsys.readouterr().out
+    assert "reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338" in shown
+    assert "expire_tokens" in shown
+    assert not [
+        line for line in shown.splitlines() if line.strip() in ("withdraw:", "lift_faults:")
+    ]
 
 
 @pytest.mark.e2e
