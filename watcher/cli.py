@@ -1,7 +1,7 @@
 """The command line: reads the settings, starts what was asked for, maps errors to exit codes.
 
 Exit status: 0 ended as asked, 78 (EX_CONFIG) something has to be set up or spelt differently,
-1 a bug, with a traceback. This is the only place that
+1 a bug, with a traceback, or a machine that is short of something. This is the only place that
 ends the process.
 """
 
@@ -20,7 +20,7 @@ from typing import NoReturn
 from watcher import daemon, explain
 from watcher.config import Config
 from watcher.doctor import command as doctor
-from watcher.errors import ConfigError
+from watcher.errors import ConfigError, StartFailed
 from watcher.logs import start_logging
 from watcher.node_queue import command as queue
 from watcher.relay import command as relay
@@ -40,7 +40,7 @@ example, on a laptop:
   reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
   cat /tmp/reprieve/notice.json
 
-exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug"""
+exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug or a full machine"""
 
 _RUN = """\
 Watch this node's metadata until SIGTERM, SIGINT or SIGHUP. On a notice, write RUN_DIR/notice.json
@@ -81,6 +81,9 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     except ConfigError as error:
         _complain(error)
         return os.EX_CONFIG
+    except StartFailed as error:
+        sys.stderr.write(f"reprieve-watcher: {error}\n")
+        return 1
     except Exception:
         log.exception("the daemon ends on a bug; restarted, it reads everything again")
         return 1
