@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from watcher.actions.flag_v1 import Writer, compose, parse
+from watcher.actions.spare_descriptor import SpareDescriptor
 from watcher.errors import ActionRetryable, ConfigError, FlagUnreadable, StartFailed
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice, NoticeKind, Standing
@@ -69,6 +70,7 @@ class FlagFile:
         self._seq = 0
         self._written_at_s = 0.0
         self._thread = SideThread[str](self.name)
+        self._spare = SpareDescriptor()
 
     async def run(self, _standing: Standing, /) -> str:
         """Write the flag file for all that is in force; see :class:`base.Action`.
@@ -99,10 +101,11 @@ class FlagFile:
         """Put the file in place in one step; no fsync, because a reboot voids it anyway."""
         draft = self._run_dir / _DRAFT_NAME
         try:
-            descriptor = _open_new(draft)
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, 0o644)  # whatever the umask: trainers run as other users
-                file.write(data)
+            with self._spare.given_up():
+                descriptor = _open_new(draft)
+                with os.fdopen(descriptor, "wb") as file:
+                    os.fchmod(descriptor, 0o644)  # whatever the umask: trainers run as other users
+                    file.write(data)
             draft.replace(self._run_dir / FLAG_NAME)
         except OSError as error:
             raise ActionRetryable(f"can't write the flag file: {_advice(error)}") from error

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -18,6 +19,18 @@ _RETRY_S = 5.0
 
 _IDLE_LIMIT_S = 10.0
 """Seconds within which a connection has to bring a complete request, before it is closed."""
+
+_CONNECTIONS = 64
+"""How many clients are served at a time; a further one is sent away at once. Each costs a
+descriptor, and without a limit anybody on the node could use up those that the flag needs."""
+
+_BACKLOG = 16
+"""How many connections the system keeps for us, and asyncio accepts in one go."""
+
+_ACCEPT_FAILED = "socket.accept() out of system resource"
+"""What asyncio calls it. Source: CPython 3.11, Lib/asyncio/selector_events.py."""
+
+_QUIET_S = 60.0
 
 _LINE_LIMIT_BYTES = 4096
 _OUR_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -44,31 +57,61 @@ async def keep_serving(
         shutdown_timeout=0.5,
     )
     await runner.setup()
+    asyncio.get_running_loop().set_exception_handler(_AcceptFaults())
+    listening = None
     try:
-        while not (url := await _bind(runner, address)):
+        while (listening := await _listen(cast("web.Server", runner.server), address)) is None:
             if not bound.done():
                 bound.set_result("none")
             await asyncio.sleep(_RETRY_S)
+        host, port = listening.sockets[0].getsockname()[:2]
+        url = f"http://{Address(host, port)}"
+        log.info("faces served listen=%s", url)
         if not bound.done():
             bound.set_result(url)
         await asyncio.Event().wait()
     finally:
+        if listening is not None:
+            listening.close()
         await runner.cleanup()
 
 
-async def _bind(runner: web.AppRunner, address: Address) -> str:
-    """Return the base URL that is served from now on; an empty text when that can't be."""
-    site = web.TCPSite(runner, address.host, address.port)
+async def _listen(server: web.Server, address: Address) -> asyncio.Server | None:
+    """Serve from now on, a limited number of clients at a time; None when that can't be."""
+
+    def admit() -> asyncio.Protocol:
+        return server() if len(server.connections) < _CONNECTIONS else _SentAway()
+
+    loop = asyncio.get_running_loop()
     try:
-        await site.start()
+        return await loop.create_server(admit, address.host, address.port, backlog=_BACKLOG)
     except OSError as error:
-        await site.stop()
         log.error("faces not served listen=%s why=%s retry_s=%s", address, error, _RETRY_S)  # noqa: TRY400 - the reason is in the text, a traceback would hide it
-        return ""
-    host, port = runner.addresses[0][:2]
-    url = f"http://{Address(host, port)}"
-    log.info("faces served listen=%s", url)
-    return url
+        return None
+
+
+class _SentAway(asyncio.Protocol):
+    """What a client meets for which there is no place."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).abort()
+
+
+class _AcceptFaults:
+    """Says once a minute that connections can't be accepted.
+
+    asyncio says so with a traceback for each place in the backlog, and again every second.
+    """
+
+    def __init__(self) -> None:
+        self._quiet_until_s = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if context["message"] != _ACCEPT_FAILED:
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._quiet_until_s:
+            self._quiet_until_s = loop.time() + _QUIET_S
+            log.error("faces accept nobody why=%s quiet_s=%s", context["exception"], _QUIET_S)
 
 
 @web.middleware

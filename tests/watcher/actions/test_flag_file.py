@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.clocks import TurnedClock
+from tests.support.exhaustion import all_descriptors_used
 from watcher.actions.flag_file import FLAG_NAME, FlagFile, adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
 from watcher.errors import ActionRetryable, ConfigError, StartFailed
@@ -161,6 +162,14 @@ async def test_flag_can_be_retried_when_the_run_directory_is_away_for_a_while(
     assert str(run_dir) in str(caught.value)
     run_dir.with_name("away").rename(run_dir)
     await desk.action.run(stand(preemption(desk.clock())))
+    assert desk.flag()["id"] == "spot"
+
+
+async def test_flag_is_written_when_all_descriptors_are_used_up(desk: Desk) -> None:
+    """Whoever holds them, the first write and the next find one each."""
+    with all_descriptors_used():
+        await desk.admit(advice(desk.clock()))
+        await desk.admit(preemption(desk.clock()))
     assert desk.flag()["id"] == "spot"
 
 

@@ -1,13 +1,16 @@
 """The server of the faces: who may ask, how much, and what happens when it can't listen."""
 
 import asyncio
+import contextlib
 import socket
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from tests.support.clocks import eventually
-from tests.support.served_faces import served_faces
+from tests.support.exhaustion import all_descriptors_used
+from tests.support.served_faces import ServedFaces, served_faces
 from watcher.config import Address
 from watcher.faces import server
 from watcher.faces.server import keep_serving
@@ -19,6 +22,14 @@ async def hello(_request: web.Request) -> web.Response:
 
 
 ROUTES = {"/hello": hello}
+
+
+async def is_served(faces: ServedFaces) -> bool:
+    """Tell whether there is a place for one more client."""
+    try:
+        return (await faces.ask("/hello"))[0] == 200
+    except aiohttp.ClientError:
+        return False
 
 
 async def raw(url: str, request: bytes) -> bytes:
@@ -88,6 +99,49 @@ async def test_connection_is_closed_when_no_complete_request_comes(
     monkeypatch.setattr(server, "_IDLE_LIMIT_S", 0.05)
     async with served_faces(ROUTES) as faces:
         assert await raw(faces.url, opening) == b""
+
+
+async def test_client_is_sent_away_when_others_hold_all_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody uses up the daemon's descriptors; a place is free again when its holder leaves."""
+    monkeypatch.setattr(server, "_CONNECTIONS", 3)
+    async with served_faces(ROUTES) as faces:
+        host, port = faces.url.removeprefix("http://").split(":")
+        holders = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
+        for _, writer in holders:
+            writer.write(b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for reader, _ in holders:
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        assert not await is_served(faces)
+        holders[0][1].close()
+        async with asyncio.timeout(20):
+            while not await is_served(faces):  # noqa: ASYNC110 - the place is the server's
+                await asyncio.sleep(0.005)
+        for _, writer in holders[1:]:
+            writer.close()
+
+
+async def test_accept_failure_is_said_once_when_descriptors_are_used_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One line without a traceback, and the clients that waited are served after it."""
+    loop = asyncio.get_running_loop()
+    async with served_faces(ROUTES) as faces:
+        host, port = faces.url.removeprefix("http://").split(":")
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(socket.socket()) for _ in range(3)]
+            with all_descriptors_used():
+                for client in clients:
+                    client.settimeout(0)
+                    await loop.sock_connect(client, (host, int(port)))
+                await eventually(lambda: "accept nobody" in caplog.text)
+                await asyncio.sleep(0.05)
+            faults = [record for record in caplog.records if record.levelname == "ERROR"]
+            assert [record.name for record in faults] == ["watcher.faces.server"]
+            assert faults[0].exc_info is None
+            await loop.sock_sendall(clients[0], b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert (await loop.sock_recv(clients[0], 15)) == b"HTTP/1.1 200 OK"
 
 
 async def test_faces_are_served_later_when_the_address_is_taken_at_first(
