@@ -26,7 +26,8 @@ _FOR_TRAINERS = ("REPRIEVE_RESULT_DIR", "REPRIEVE_LAUNCHER")
 _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 """What reading a file or a value raises where it makes no sense."""
 
-_FILE_LIMIT_BYTES = 64 * 1024
+_FILE_LIMIT_BYTES = 16 * 1024
+"""Ten times what every setting takes; dotted keys cost the square of their length to read."""
 
 SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
