@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 
 from watcher.actions.base import Action
-from watcher.actions.flag_file import FlagFile, adopt_flag, prepare_run_dir
+from watcher.actions.flag_file import FlagFile
+from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
 from watcher.actions.lifecycle_hook import CompleteLifecycleHook
 from watcher.actions.signal_process import SignalProcess

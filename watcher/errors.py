@@ -18,8 +18,8 @@
         └── ActionRefused       will not work; tried once
 
 Each is caught by class at one place: ConfigError, StartFailed and SourceFinished in cli,
-FlagUnreadable in flag_file, SourceError in supervise, ActionError in responder. A message says what
-failed, where, and what to do.
+FlagUnreadable in flag_start, SourceError in supervise, ActionError in responder. A message says
+what failed, where, and what to do.
 """
 
 # ruff: noqa: N818 - SourceUnavailable says more than SourceUnavailableError, and the base says Error

@@ -1,0 +1,105 @@
+"""What a start does about the run directory and about the flag that an earlier run has left."""
+
+import errno
+import logging
+import os
+import stat
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from watcher.actions.flag_file import ADVICE, DRAFT_NAME, FLAG_NAME, advice, open_new
+from watcher.actions.flag_v1 import parse
+from watcher.errors import ConfigError, FlagUnreadable, StartFailed
+from watcher.notice import Notice, NoticeKind
+
+log = logging.getLogger(__name__)
+
+_FLAG_LIMIT_BYTES = 256 * 1024
+_PASSING = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EDQUOT,
+        errno.EINTR,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    }
+)
+"""What no setting can mend and time may."""
+
+
+def prepare_run_dir(run_dir: Path) -> None:
+    """Make sure that a flag can be written to the run directory; blocks, for use at start.
+
+    Raises:
+        ConfigError: It is missing, no directory, or can't be written.
+        StartFailed: The machine is short of something that may be back soon.
+    """
+    draft = run_dir / DRAFT_NAME
+    try:
+        if not run_dir.is_dir():
+            raise ConfigError(f"run directory {run_dir}: not there, or no directory. {ADVICE}")
+        os.close(open_new(draft))
+        draft.unlink()
+    except OSError as error:
+        raise _at_start(f"run directory {run_dir}", error) from error
+
+
+def adopt_flag(
+    run_dir: Path, boot_id: str, sources: Mapping[str, Collection[NoticeKind]]
+) -> Notice | None:
+    """Return the notice that an earlier run of the daemon left in force; blocks, for use at start.
+
+    A flag is removed when it is void (of another boot), can't be understood, or is of a kind that
+    none of the ``sources`` tells of under that name, so that nobody would ever withdraw it.
+
+    Raises:
+        ConfigError: It can be neither read nor removed.
+        StartFailed: It can't be at the moment.
+    """
+    path = run_dir / FLAG_NAME
+    try:
+        notice = parse(_read(path), boot_id)
+        _check_source(notice, sources)
+    except FileNotFoundError:
+        return None
+    except (FlagUnreadable, OSError) as error:
+        if isinstance(error, OSError) and error.errno in _PASSING:
+            raise _at_start("the flag can't be read", error) from error
+        why = str(error)
+    else:
+        return notice
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _at_start("a void flag can't be removed", error) from error
+    log.warning("flag removed path=%s why=%s", path, why)
+    return None
+
+
+def _check_source(notice: Notice, sources: Mapping[str, Collection[NoticeKind]]) -> None:
+    if notice.source not in sources:
+        raise FlagUnreadable(f"written for source {notice.source}, which is not enabled")
+    if notice.kind not in sources[notice.source]:
+        raise FlagUnreadable(f"source {notice.source} never tells of a {notice.kind}")
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FlagUnreadable("not a regular file")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(_FLAG_LIMIT_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def _at_start(what: str, error: OSError) -> ConfigError | StartFailed:
+    if error.errno in _PASSING:
+        return StartFailed(f"{what}: {error.strerror}. That may pass; start the daemon again")
+    return ConfigError(f"{what}: {advice(error)}")
