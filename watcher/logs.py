@@ -20,6 +20,8 @@ def start_logging(log_format: str, level: str) -> None:
     handler = _BackgroundHandler()
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    for name in ("boto3", "botocore", "urllib3"):  # at debug they log session tokens and bodies
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class _BackgroundHandler(logging.Handler):

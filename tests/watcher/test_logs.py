@@ -115,3 +115,16 @@ def test_process_ends_when_nobody_reads_its_log() -> None:
     os.close(writer)
     os.close(reader)
     assert done.returncode == 0
+
+
+def test_libraries_stay_quiet_when_the_daemon_is_asked_for_details() -> None:
+    """At debug botocore logs session tokens and whole bodies."""
+    script = (
+        "import logging; from watcher.logs import start_logging; start_logging('text', 'debug'); "
+        "[logging.getLogger(n).info('CANARY') for n in ('boto3', 'botocore.auth', 'urllib3')]; "
+        "logging.getLogger('watcher').debug('heard'); logging.shutdown()"
+    )
+    command = [sys.executable, "-c", script]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
+    assert "heard" in said.stderr + said.stdout
+    assert "CANARY" not in said.stderr + said.stdout

@@ -102,7 +102,7 @@ def failing_as(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         refusal: dict[str, Any] = error.response.get("Error", {})
-        code, said = str(refusal.get("Code", "")), str(refusal.get("Message", ""))
+        code, said = str(refusal.get("Code", "")), _first_line(str(refusal.get("Message", "")))
         message = f"{what}: {code}: {said}"[:512]
         raise AwsCallFailed(message, outcome=_outcome(code), code=code) from error
     except (ConnectTimeoutError, ReadTimeoutError) as error:
@@ -112,6 +112,18 @@ def failing_as(what: str) -> Iterator[None]:
         raise AwsCallFailed(f"{what}: no credentials: {hint}", outcome="credentials") from error
     except (BotoCoreError, OSError) as error:
         raise AwsCallFailed(f"{what}: {error}"[:512], outcome="connection") from error
+    except AwsCallFailed:
+        raise
+    except Exception as error:  # botocore raises any class at an answer that is not AWS's
+        raise AwsCallFailed(
+            f"{what}: not AWS's answer: {type(error).__name__}: {error}"[:512], outcome="malformed"
+        ) from error
+
+
+def _first_line(text: str) -> str:
+    """Return what may stand in a log: a refused signature repeats the request, token and all."""
+    line = text.strip().partition("\n")[0]
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _outcome(code: str) -> str:

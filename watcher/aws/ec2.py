@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from watcher.aws.boto import LazyClient, failing_as
+from watcher.errors import AwsCallFailed
 
 IDS_A_CALL = 200
 """Most values that a filter takes. Source: EC2 API reference, Filter (read 2026-11-30)."""
@@ -87,11 +88,14 @@ class Ec2:
         for _ in range(_PAGE_LIMIT):
             with failing_as("EC2 DescribeInstances"):
                 page = client.describe_instances(Filters=filters, **rest)
-            for reservation in page.get("Reservations", ()):
+            if "Reservations" not in page:
+                raise AwsCallFailed("EC2 DescribeInstances: not EC2's answer", outcome="malformed")
+            for reservation in page["Reservations"]:
                 yield from reservation.get("Instances", ())
             if not page.get("NextToken"):
                 return
             rest = {"NextToken": page["NextToken"]}
+        raise AwsCallFailed("EC2 DescribeInstances: has no end", outcome="malformed")
 
 
 def _filter(name: str, values: Sequence[str]) -> Mapping[str, object]:

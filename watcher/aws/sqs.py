@@ -97,7 +97,7 @@ class SqsQueue:
                 VisibilityTimeout=visibility_s,
                 MessageSystemAttributeNames=["ApproximateReceiveCount"],
             )
-        return [_message(raw) for raw in answer.get("Messages", ())]
+            return [_message(raw) for raw in answer.get("Messages") or ()]
 
     def _delete(self, handles: Sequence[str]) -> list[str]:
         entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]

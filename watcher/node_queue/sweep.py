@@ -23,8 +23,8 @@ def sweeping(queues: NodeQueues, ec2: Ec2, place: Place, now_s: float) -> Iterat
     Raises:
         AwsCallFailed: Something can't be listed, so nothing more is removed.
     """
-    urls = {url: place.instance_of(url) for url in queues.urls()}
     subscribed = {one: place.instance_of(endpoint) for one, endpoint in queues.subscriptions()}
+    urls = {url: place.instance_of(url) for url in queues.urls()}
     named = {name for name in (*urls.values(), *subscribed.values()) if name}
     there = ec2.present(sorted(named))
     spared = set()

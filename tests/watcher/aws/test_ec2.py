@@ -131,3 +131,13 @@ async def test_question_fails_in_our_words_when_ec2_can_not_be_reached(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with closing(Ec2(REGION)) as ec2, pytest.raises(AwsCallFailed, match="EC2 DescribeInstances"):
         await asyncio.to_thread(ec2.members, "cr-1")
+
+
+@pytest.mark.parametrize("pages", [[{}], [page([], "more")] * 101])
+def test_question_fails_when_the_answer_is_not_ec2s_or_has_no_end(
+    monkeypatch: pytest.MonkeyPatch, pages: list[Mapping[str, object]]
+) -> None:
+    """Never "no such instance": a sweep would remove the queues of living nodes."""
+    monkeypatch.setattr(module, "LazyClient", lambda *_: FixedClient(Paged(*pages)))
+    with pytest.raises(AwsCallFailed):
+        Ec2(REGION).present([NOWHERE])
