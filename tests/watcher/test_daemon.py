@@ -172,6 +172,7 @@ async def test_daemon_says_it_is_blind_and_hears_again_when_the_cloud_fails(
     async with daemon(run_dir, cloud, REPRIEVE_FACES_BLIND_LIMIT_S="0.1") as watcher:
         before = await watcher.shows("stop")
         await watcher.answers("/readyz", 200)
+        tokens = await tokens_minted(cloud)
         await control(cloud, "fault", **fault)
         if outcome is not None:
             body = json.loads(await watcher.answers("/readyz", 503))
@@ -180,7 +181,6 @@ async def test_daemon_says_it_is_blind_and_hears_again_when_the_cloud_fails(
             assert 'reprieve_source_up{source="aws_imds"} 0.0' in metrics
             assert f'reprieve_source_fetches_total{{outcome="{outcome}"' in metrics
             await lift_faults(cloud)
-        tokens = await tokens_minted(cloud)
         await watcher.answers("/readyz", 200)
         if outcome is None:
             await eventually_minted(cloud, tokens + 1)
