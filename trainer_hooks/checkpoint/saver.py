@@ -25,6 +25,7 @@ from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import commit, missing_manifests, reserve
 from trainer_hooks.checkpoint.digest import DigestingWriter
+from trainer_hooks.checkpoint.in_flight import SaveInFlight
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import write_manifest
 from trainer_hooks.checkpoint.planner import LowestRankBuffers
@@ -39,25 +40,6 @@ log = logging.getLogger(__name__)
 
 LAST_VOTES_S = 5.0
 """How long a failed save's leftovers wait for the ranks that may still write them."""
-
-
-class SaveInFlight:
-    """One save between staging and its end; any thread may look at it."""
-
-    def __init__(self, name: SaveName, directory: Path, writer: DigestingWriter) -> None:
-        self.name = name
-        self.directory = directory
-        self.writer = writer
-        self.ended = threading.Event()
-        self.failure: str | None = None
-        """Why it was not committed; None once it was. Read it after ``ended``."""
-        self.durable_s: float | None = None
-        """Seconds from the end of the stall to the commit (D)."""
-
-    @property
-    def is_committed(self) -> bool:
-        """True once all ranks know that it is a checkpoint."""
-        return self.ended.is_set() and self.failure is None
 
 
 class Checkpointer:

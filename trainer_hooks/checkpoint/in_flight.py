@@ -1,0 +1,26 @@
+"""One save between staging and its end."""
+
+import threading
+from pathlib import Path
+
+from trainer_hooks.checkpoint.digest import DigestingWriter
+from trainer_hooks.checkpoint.layout import SaveName
+
+
+class SaveInFlight:
+    """One save between staging and its end; any thread may look at it."""
+
+    def __init__(self, name: SaveName, directory: Path, writer: DigestingWriter) -> None:
+        self.name = name
+        self.directory = directory
+        self.writer = writer
+        self.ended = threading.Event()
+        self.failure: str | None = None
+        """Why it was not committed; None once it was. Read it after ``ended``."""
+        self.durable_s: float | None = None
+        """Seconds from the end of the stall to the commit (D)."""
+
+    @property
+    def is_committed(self) -> bool:
+        """True once all ranks know that it is a checkpoint."""
+        return self.ended.is_set() and self.failure is None
