@@ -22,7 +22,12 @@ LONG_POLL_S = 20
 BATCH = 10
 """Most messages in one call."""
 
-_REGION = re.compile(r"(?:sqs\.|queue\.)?([a-z]{2}(?:-[a-z]+)+-\d)\.")
+_REGION_NAME = r"([a-z]{2,5}(?:-[a-z]+)+-\d{1,2})"
+_REGION = re.compile(
+    rf"(?:vpce-[a-z0-9-]+\.)?sqs(?:-fips)?\.{_REGION_NAME}\.|{_REGION_NAME}\.queue\."
+)
+"""Regional, FIPS and VPC endpoints, and the older name. Source: AWS general reference, "Amazon SQS
+endpoints and quotas"; SQS developer guide, "VPC endpoints" (read 2026-11-30)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class SqsQueue:
 def region_of(queue_url: str) -> str | None:
     """Return the region that an SQS queue's URL names; None for one that names none."""
     found = _REGION.match(urlsplit(queue_url).hostname or "")
-    return found[1] if found else None
+    return found[1] or found[2] if found else None
 
 
 def _failed(answer: Mapping[str, Any], handles: Sequence[str]) -> list[str]:
