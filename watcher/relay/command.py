@@ -86,6 +86,9 @@ def run(config: Config) -> None:
         )
     if relay.shared_queue and relay.cluster_tag is None:
         raise ConfigError("a shared queue needs --cluster-tag, to tell our instances from others")
+    if relay.cluster_tag is not None and "" in relay.cluster_tag.split("=", 1):
+        # EC2 would be asked for the key alone, and every other cluster's instances would be ours.
+        raise ConfigError(f"--cluster-tag {relay.cluster_tag}: write KEY, or KEY=VALUE with both")
     require_boto3("the relay")
     asyncio.run(_serve(config, relay.queue_url))
 

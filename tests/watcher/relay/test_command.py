@@ -25,9 +25,13 @@ QUEUE = "https://sqs.eu-west-1.amazonaws.com/123456789012/fleet"
     [
         (RelayConfig(), "REPRIEVE_RELAY_QUEUE_URL"),
         (RelayConfig(queue_url=QUEUE, shared_queue=True), "--cluster-tag"),
+        (RelayConfig(queue_url=QUEUE, shared_queue=True, cluster_tag="team="), "write KEY, or"),
+        (RelayConfig(queue_url=QUEUE, shared_queue=True, cluster_tag="=blue"), "write KEY, or"),
     ],
 )
-def test_relay_is_refused_when_a_setting_is_missing(config: RelayConfig, message: str) -> None:
+def test_relay_is_refused_when_a_setting_is_missing_or_half(
+    config: RelayConfig, message: str
+) -> None:
     """In one line that names what sets it, before anything is read."""
     with pytest.raises(ConfigError, match=message):
         run(Config(relay=config))
