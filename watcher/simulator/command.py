@@ -64,8 +64,8 @@ changes, and what may go with each (all times in seconds; docs/simulator.md expl
 """
 
 ENDING = """
-exit status: 0 stopped by SIGTERM or Ctrl-C, or the file that was to be checked is in order; 78
-flags or a scenario that make no sense, or an address that can't be listened on."""
+exit status: 0 stopped by SIGTERM, SIGHUP or Ctrl-C, or the file that was to be checked is in
+order; 78 flags or a scenario that make no sense, or an address that can't be listened on."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT and return the exit status; the URL goes to stdout."""
+    """Serve until SIGTERM, SIGINT or SIGHUP and return the exit status; the URL goes to stdout."""
     logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr)
     level = logging.WARNING if arguments.quiet else logging.INFO
     logging.getLogger("watcher.simulator").setLevel(level)
@@ -173,7 +173,10 @@ def _play(arguments: argparse.Namespace) -> None:
 
 async def _serve(app: web.Application, host: str, port: int) -> None:
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(app, host, port) as url:
         # Flushed: whoever started us waits for this line to learn the port.

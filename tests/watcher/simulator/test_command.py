@@ -138,11 +138,11 @@ def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_process_serves_and_ends_with_0_when_told_to(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """It prints its URL at once, plays its flags, logs requests, and ends cleanly on either."""
+    """It prints its URL at once, plays its flags, logs requests, and ends cleanly on each."""
     requests = tmp_path / "requests.jsonl"
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "watcher", "simulate", "aws"),
