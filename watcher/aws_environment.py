@@ -1,4 +1,4 @@
-"""What the variables of AWS's own SDKs say to us, in the keys of our settings.
+"""What the variables of AWS's own SDKs say to us, in the fields of our settings.
 
 Nodes often have them already. They are ambient, made for every program on the node, so they are
 below each setting that was made for this daemon.
@@ -28,7 +28,7 @@ VARIABLES = (_ENDPOINT, _MODE, _USE_IPV6, _DISABLED, _V1_DISABLED, _TIMEOUT)
 
 
 def ambient_settings(environment: Mapping[str, str]) -> dict[str, tuple[object, str]]:
-    """Return our settings as the SDKs' variables make them: by key, the value and its origin.
+    """Return our settings as the SDKs' variables make them: by field, the value and its origin.
 
     As in the SDKs an endpoint wins over a mode, and a time-out of whole seconds means 1 s or
     more: what is longer than a poll may take is cut to that.
@@ -42,17 +42,17 @@ def ambient_settings(environment: Mapping[str, str]) -> dict[str, tuple[object, 
         found[key] = (value, f"environment {name}")
 
     if _is_true(environment, _USE_IPV6):
-        note("aws.metadata_endpoint", IPV6_ENDPOINT, _USE_IPV6)
+        note("metadata_endpoint", IPV6_ENDPOINT, _USE_IPV6)
     if environment.get(_MODE):
-        note("aws.metadata_endpoint", _endpoint_of(environment[_MODE]), _MODE)
+        note("metadata_endpoint", _endpoint_of(environment[_MODE]), _MODE)
     if environment.get(_ENDPOINT):
-        note("aws.metadata_endpoint", environment[_ENDPOINT], _ENDPOINT)
+        note("metadata_endpoint", environment[_ENDPOINT], _ENDPOINT)
     if _is_true(environment, _DISABLED):
-        note("aws.metadata", "off", _DISABLED)
+        note("metadata", "off", _DISABLED)
     if _is_true(environment, _V1_DISABLED):
-        note("aws.metadata_v1", "off", _V1_DISABLED)
+        note("metadata_v1", "off", _V1_DISABLED)
     if environment.get(_TIMEOUT):
-        note("aws.metadata_limit_s", _limit_s(environment[_TIMEOUT]), _TIMEOUT)
+        note("metadata_limit_s", _limit_s(environment[_TIMEOUT]), _TIMEOUT)
     return found
 
 

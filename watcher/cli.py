@@ -24,8 +24,9 @@ from watcher.errors import ConfigError, StartFailed
 from watcher.logs import start_logging
 from watcher.node_queue import command as queue
 from watcher.relay import command as relay
-from watcher.settings import CLOUDS, LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load, strangers
+from watcher.settings import LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load, strangers
 from watcher.simulator import command as aws_simulator
+from watcher.sources import CLOUDS
 
 log = logging.getLogger(__name__)
 
@@ -159,9 +160,7 @@ def _complain(message: object) -> None:
 
 def _value(effective: Effective, key: str) -> str | float | bool | None:
     """Return a setting as one would write it in the file; None where it is not set."""
-    value: object = effective.config
-    for name in key.split("."):
-        value = getattr(value, name)
+    value = effective.value(key)
     if isinstance(value, Signals):
         return value.name
     return value if value is None or isinstance(value, float | bool) else str(value)

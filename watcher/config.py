@@ -7,9 +7,9 @@ import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM, Signals
+from typing import TypeVar
 
-from watcher.aws_environment import IPV4_ENDPOINT
-from watcher.httpclient import CALL_LIMIT_S
+Section = TypeVar("Section")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +21,6 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwsConfig:
-    """How the AWS sources reach AWS."""
-
-    metadata: str = "on"
-    """``off`` where the instance metadata service (IMDS) is not to be asked."""
-    metadata_endpoint: str = IPV4_ENDPOINT
-    """Base URL of IMDS. Where one of these is not set, the SDKs' own variables count."""
-    metadata_limit_s: float = CALL_LIMIT_S
-    """Longest that IMDS may take to answer, in seconds; a little less than a poll is the most."""
-    metadata_v1: str = "on"
-    """``off`` where IMDSv1 is not to be used, though the token endpoint says there is no v2."""
-    queue_url: str | None = None
-    """This node's own SQS queue, read beside IMDS; `reprieve-watcher queue create` makes one."""
-    instance_id: str | None = None
-    """Whose messages in the queue are ours; where it is not set, IMDS says it."""
-    hook_wait_s: float | None = None
-    """Seconds for which an auto-scaling hook of ours is kept waiting by heartbeats; where it is not
-    set, 30 s: the shortest time-out that a hook can have, so no heartbeat is relied on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +71,13 @@ class Config:
     """``text`` for people, ``json`` for a log pipeline."""
     log_level: str = "info"
     """``debug``, ``info``, ``warning`` or ``error``."""
-    aws: AwsConfig = AwsConfig()
     relay: RelayConfig = RelayConfig()
     faces: FacesConfig = FacesConfig()
     signal: SignalConfig = SignalConfig()
+    sections: tuple[object, ...] = ()
+    """The settings of each road, in a dataclass that the road's own file defines."""
+
+    def of(self, section: type[Section]) -> Section:
+        """Return the settings of one road; its defaults where there are none."""
+        found = (one for one in self.sections if isinstance(one, section))
+        return next(found, section())

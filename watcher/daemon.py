@@ -1,29 +1,31 @@
 """The composition root: builds every part from the settings, runs them, and ends them in order."""
 
 import asyncio
-import contextlib
 import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from watcher.actions.base import Action
 from watcher.actions.flag_file import FlagFile
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
-from watcher.actions.lifecycle_hook import CompleteLifecycleHook
 from watcher.actions.signal_process import SignalProcess
-from watcher.aws.autoscaling import AutoScaling
-from watcher.aws.sqs import region_of
 from watcher.config import Config
 from watcher.errors import ConfigError
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import StateView
+from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Notice
 from watcher.process import now, stop_event
 from watcher.responder import Responder
 from watcher.sdnotify import notify
-from watcher.sources.aws import AwsRoads, enabled
+from watcher.sources import ROADS
+from watcher.sources.road import Kinds, Opened, Road, Site
 from watcher.state import State
 from watcher.supervise import keep_running
 
@@ -42,40 +44,47 @@ def run(config: Config) -> None:
         ConfigError: There is nothing to hear, or the run directory or boot id can't be used.
         StartFailed: The run directory can't be used at the moment.
     """
-    sources = enabled(config.aws)
+    roads = _roads(config)
     boot_id = _boot_id()
     prepare_run_dir(config.run_dir)
     # Before anything is heard, and before READY: readers may trust a flag from then on.
-    adopted = adopt_flag(config.run_dir, boot_id, sources)
-    asyncio.run(Daemon(config, boot_id, adopted).serve())
+    adopted = adopt_flag(config.run_dir, boot_id, _kinds(config, roads))
+    asyncio.run(Daemon(config, roads, boot_id, adopted).serve())
 
 
 class Daemon:
     """One run of the daemon: its parts, and the order in which they start and end."""
 
-    def __init__(self, config: Config, boot_id: str, adopted: Notice | None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        roads: Sequence[Road[Any]],
+        boot_id: str,
+        adopted: Notice | None,
+    ) -> None:
         self._config = config
+        self._roads = roads
         self._writer = Writer(config.node, boot_id)
         self._adopted = (adopted,) if adopted else ()
         self._metrics = Metrics()
         self._state = State()
-        self._roads = AwsRoads(config.aws, self._metrics, now, self._adopted)
 
     async def serve(self) -> None:
         """Run until told to end, then end in order: sources, inbox, responder, faces."""
         stop = stop_event()
         inbox: asyncio.Queue[Notice] = asyncio.Queue()
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        async with self._roads as roads, asyncio.TaskGroup() as group:
+        async with self._opened() as opened, asyncio.TaskGroup() as group:
             for notice in self._adopted:
                 inbox.put_nowait(notice)
-            actions = self._actions()
-            responder = Responder(actions, self._state, self._metrics, now, roads.acknowledge)
+            actions = self._actions(opened)
+            responder = Responder(actions, self._state, self._metrics, now, opened.acknowledge)
             answering = group.create_task(responder.run(inbox))
-            hearing = [group.create_task(keep_running(one, inbox, now)) for one in roads.sources]
-            keeping = [group.create_task(keep()) for keep in roads.keepers]
+            hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
+            keeping = [group.create_task(keep()) for keep in opened.keepers]
             listen = self._config.faces.listen
-            showing = group.create_task(keep_serving(self._routes(), listen, bound))
+            routes = self._routes(opened.healths)
+            showing = group.create_task(keep_serving(routes, listen, bound))
             log.info("ready listen=%s node=%s", await bound, self._config.node)
             notify("READY=1")
             await stop.wait()
@@ -83,26 +92,37 @@ class Daemon:
             notify("STOPPING=1")
             for task in hearing:
                 task.cancel()
-            with contextlib.suppress(TimeoutError):
+            with suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_LIMIT_S):
                     await inbox.join()
             for task in (answering, *keeping, showing):
                 task.cancel()
         log.info("stopped")
 
-    def _actions(self) -> dict[str, Action]:
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Opened]:
+        """Open every road, as one, until the block ends."""
+        site = Site(self._metrics, now, self._state, self._adopted)
+        async with AsyncExitStack() as stack:
+            every = [
+                await stack.enter_async_context(road.opened(self._config.of(road.settings), site))
+                for road in self._roads
+            ]
+            yield Opened(
+                sources=[source for opened in every for source in opened.sources],
+                keepers=[keep for opened in every for keep in opened.keepers],
+                actions=[action for opened in every for action in opened.actions],
+            )
+
+    def _actions(self, opened: Opened) -> dict[str, Action]:
         settings = self._config.signal
         run_dir = self._config.run_dir
         actions: list[Action] = [FlagFile(run_dir, self._writer, self._state, self._metrics, now)]
         if settings.pid_file is not None:
             actions.append(SignalProcess(settings.pid_file, settings.name))
-        if (url := self._config.aws.queue_url) is not None:
-            groups = AutoScaling(region_of(url))
-            actions.append(CompleteLifecycleHook(self._roads.hooks, groups, self._state, now))
-        return {action.name: action for action in actions}
+        return {action.name: action for action in (*actions, *opened.actions)}
 
-    def _routes(self) -> dict[str, Handler]:
-        healths = self._roads.healths
+    def _routes(self, healths: tuple[SourceHealth, ...]) -> dict[str, Handler]:
         probes = Probes(healths, self._metrics, self._config.faces.blind_limit_s, now)
         view = StateView(self._config.node, healths, self._state, now)
         return {
@@ -111,6 +131,30 @@ class Daemon:
             "/metrics": probes.metrics,
             "/v1/state": view.state,
         }
+
+
+def _roads(config: Config) -> list[Road[Any]]:
+    """Return the roads that are to be opened: the cloud's, and what stands beside any cloud.
+
+    Raises:
+        ConfigError: There is none, or one lacks what it needs.
+    """
+    mine = [road for road in ROADS.values() if road.cloud in (None, config.cloud)]
+    wanted = [road for road in mine if road.wanted(config.of(road.settings))]
+    if not wanted:
+        raise ConfigError(
+            f"there is nothing to hear: cloud = {config.cloud}, and every source of it is switched "
+            "off (for AWS: aws.metadata, AWS_EC2_METADATA_DISABLED); set REPRIEVE_AWS_METADATA=on "
+            "if that was not meant for this"
+        )
+    return wanted
+
+
+def _kinds(config: Config, roads: Sequence[Road[Any]]) -> Kinds:
+    """Return the sources that will be heard, with the kinds that each can tell of."""
+    return dict(
+        chain.from_iterable(road.wanted(config.of(road.settings)).items() for road in roads)
+    )
 
 
 def _boot_id() -> str:

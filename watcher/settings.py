@@ -13,12 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from watcher import setting_values
-from watcher.aws_environment import ambient_settings
-from watcher.config import AwsConfig, Config, FacesConfig, RelayConfig, SignalConfig
+from watcher.config import Config, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
+from watcher.sources import CLOUDS, ROADS
 
-SWITCH = ("on", "off")
-CLOUDS = ("aws",)
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -36,13 +34,6 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "node": setting_values.node,
         "log_format": setting_values.one_of(*LOG_FORMATS),
         "log_level": setting_values.one_of(*LOG_LEVELS),
-        "aws.metadata": setting_values.one_of(*SWITCH),
-        "aws.metadata_endpoint": setting_values.url,
-        "aws.metadata_limit_s": setting_values.call_limit,
-        "aws.metadata_v1": setting_values.one_of(*SWITCH),
-        "aws.queue_url": setting_values.queue_url,
-        "aws.instance_id": setting_values.text,
-        "aws.hook_wait_s": setting_values.seconds,
         "relay.queue_url": setting_values.queue_url,
         "relay.shared_queue": setting_values.truth,
         "relay.cluster_tag": setting_values.text,
@@ -51,6 +42,11 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "faces.blind_limit_s": setting_values.seconds,
         "signal.pid_file": setting_values.path,
         "signal.name": setting_values.signal,
+        **{
+            f"{name}.{field}": reader
+            for name, road in ROADS.items()
+            for field, reader in road.readers.items()
+        },
     }
 )
 """Every key and what reads its value; a reader's ValueError says what it had expected."""
@@ -64,6 +60,15 @@ class Effective:
 
     config: Config
     origins: Mapping[str, str]
+
+    def value(self, key: str) -> object:
+        """Return the setting of this key."""
+        section, _, name = key.rpartition(".")
+        if not section:
+            return getattr(self.config, name)
+        if section in ROADS:
+            return getattr(self.config.of(ROADS[section].settings), name)
+        return getattr(getattr(self.config, section), name)
 
 
 def load(
@@ -79,7 +84,11 @@ def load(
     Raises:
         ConfigError: A key is unknown or a value can't be used; names where it was set.
     """
-    found = ambient_settings(environment)
+    found = {
+        f"{name}.{field}": value
+        for name, road in ROADS.items()
+        for field, value in road.ambient(environment).items()
+    }
     if file is not None:
         found |= {key: (value, str(file)) for key, value in _from_file(file)}
     for key in SETTINGS:
@@ -163,8 +172,10 @@ def _build(values: Mapping[str, Any]) -> Config:
 
     return Config(
         **{key: value for key, value in values.items() if "." not in key},
-        aws=AwsConfig(**section("aws")),
         relay=RelayConfig(**section("relay")),
         faces=FacesConfig(**section("faces")),
         signal=SignalConfig(**section("signal")),
+        sections=tuple(
+            road.settings(**found) for name, road in ROADS.items() if (found := section(name))
+        ),
     )

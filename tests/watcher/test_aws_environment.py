@@ -3,10 +3,10 @@
 import pytest
 
 from watcher.aws_environment import IPV4_ENDPOINT, IPV6_ENDPOINT, VARIABLES
-from watcher.config import AwsConfig
 from watcher.errors import ConfigError
 from watcher.httpclient import CALL_LIMIT_S
 from watcher.settings import load
+from watcher.sources.aws_config import AwsConfig
 
 MODE = "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"
 ENDPOINT = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
@@ -34,7 +34,7 @@ def test_variables_of_the_sdks_set_what_they_set_there_when_present(
 ) -> None:
     """A node that is set up for the SDKs needs nothing more for us."""
     effective = load(None, environment, {})
-    assert effective.config.aws == expected
+    assert effective.config.of(AwsConfig) == expected
     assert all(origin.split()[-1] in VARIABLES for origin in effective.origins.values())
 
 
@@ -55,6 +55,6 @@ def test_every_variable_gives_way_when_ours_is_set() -> None:
         "REPRIEVE_AWS_METADATA": "on",
         "REPRIEVE_AWS_METADATA_LIMIT_S": "0.5",
     }
-    assert load(None, ambient | ours, {}).config.aws == AwsConfig(
+    assert load(None, ambient | ours, {}).config.of(AwsConfig) == AwsConfig(
         metadata_endpoint="http://b", metadata_limit_s=0.5
     )

@@ -8,6 +8,7 @@ import pytest
 from watcher.config import Address, Config
 from watcher.errors import ConfigError
 from watcher.settings import SETTINGS, Effective, load, strangers, variable
+from watcher.sources.aws_config import AwsConfig
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_defaults_are_the_documented_ones_when_nothing_is_set() -> None:
     config = effective.config
     assert config.run_dir == Path("/run/reprieve")
     assert config.faces.listen == Address("127.0.0.1", 9765)
-    assert config.aws.metadata_endpoint == "http://169.254.169.254"
+    assert config.of(AwsConfig).metadata_endpoint == "http://169.254.169.254"
     assert config.signal.pid_file is None
     assert config.signal.name is signal.SIGTERM
     assert effective.origins == {}
@@ -89,11 +90,11 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
 def test_sdk_variable_counts_only_when_nothing_of_ours_is_set(file: Path) -> None:
     """It is ambient: a setting made for this daemon wins over it in every layer."""
     ambient = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1338/"}
-    assert load(None, ambient, {}).config.aws.metadata_endpoint == "http://127.0.0.1:1338"
+    assert load(None, ambient, {}).config.of(AwsConfig).metadata_endpoint == "http://127.0.0.1:1338"
     file.write_text('[aws]\nmetadata_endpoint = "http://127.0.0.1:1"\n')
-    assert load(file, ambient, {}).config.aws.metadata_endpoint == "http://127.0.0.1:1"
+    assert load(file, ambient, {}).config.of(AwsConfig).metadata_endpoint == "http://127.0.0.1:1"
     given = {"aws.metadata_endpoint": "http://127.0.0.1:2"}
-    assert load(file, ambient, given).config.aws.metadata_endpoint == "http://127.0.0.1:2"
+    assert load(file, ambient, given).config.of(AwsConfig).metadata_endpoint == "http://127.0.0.1:2"
 
 
 def test_empty_variable_is_no_setting_when_present() -> None:

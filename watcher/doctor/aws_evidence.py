@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from watcher.config import AwsConfig
 from watcher.errors import SourceError
 from watcher.httpclient import Answer, HttpClient
+from watcher.sources.aws_config import AwsConfig
 from watcher.sources.aws_imds_spot import SPOT
 from watcher.sources.aws_session import (
     INSTANCE_ID_PATH,

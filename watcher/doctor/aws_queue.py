@@ -5,9 +5,9 @@ from importlib.util import find_spec
 from uuid import uuid4
 
 from watcher.aws.sqs import SqsQueue
-from watcher.config import AwsConfig
 from watcher.doctor.finding import Finding, ok, unknown, wrong
 from watcher.errors import AwsCallFailed
+from watcher.sources.aws_config import AwsConfig
 
 _ACTIONS = "sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility"
 _TODO = {
@@ -16,6 +16,10 @@ _TODO = {
     "no_queue": "look at aws.queue_url, or make the queue",
 }
 _OTHERWISE = "let this node reach the SQS endpoint of the queue's region"
+
+_NEVER_GIVEN = ("ReceiptHandleIsInvalid", "InvalidParameterValue")
+"""What SQS says of a receipt that it has never given. Source: SQS API reference,
+ChangeMessageVisibility; AWS re:Post, "receipt handle has expired" (read 2026-11-30)."""
 
 
 async def extra(config: AwsConfig) -> Finding:
@@ -32,7 +36,8 @@ async def permission(config: AwsConfig) -> Finding:
     """Check that the queue lets us work, without taking a message out of it.
 
     A receipt that AWS has never given is refused as such to those who may delete, and the call is
-    refused to those who may not. A receive can't be tried like that: it would count.
+    refused to those who may not; an answer that takes it is not SQS's. A receive can't be tried
+    like that: it would count.
     """
     checked = "permissions on the queue"
     if config.queue_url is None:
@@ -41,12 +46,15 @@ async def permission(config: AwsConfig) -> Finding:
         return unknown(checked, "boto3 is not installed")
     queue, receipt = SqsQueue(config.queue_url), [str(uuid4())]
     try:
-        await queue.delete(receipt)
-        await queue.hide(receipt, visibility_s=0)
+        answers = (await queue.delete(receipt), await queue.hide(receipt, visibility_s=0))
     except AwsCallFailed as error:
         return wrong(checked, str(error), _TODO.get(error.outcome, _OTHERWISE))
     finally:
         queue.close()
+    codes = [answer.get(receipt[0], "no refusal") for answer in answers]
+    if any(code not in _NEVER_GIVEN for code in codes):
+        found = f"SQS would not answer {' and '.join(codes)} to a receipt it has never given"
+        return wrong(checked, found, _OTHERWISE)
     return ok(checked, "messages may be deleted and hidden")
 
 

@@ -14,6 +14,7 @@ from watcher.config import Config
 from watcher.doctor import aws_checks, aws_queue
 from watcher.doctor.aws_evidence import examine
 from watcher.doctor.finding import Finding, Verdict, unknown
+from watcher.sources.aws_config import AwsConfig
 
 DESCRIPTION = """\
 Ask the cloud what the daemon would ask, once, and say what is wrong and what to do about it.
@@ -48,9 +49,9 @@ def run(config: Config, *, as_json: bool) -> int:
 
 async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequence[Finding]:
     """Return what every check of an enabled source has found, in the order of the lists."""
-    of_queue = [await check(config.aws) for check in aws_queue.CHECKS]
-    if config.aws.metadata == "off":
+    of_queue = [await check(config.of(AwsConfig)) for check in aws_queue.CHECKS]
+    if config.of(AwsConfig).metadata == "off":
         off = unknown("metadata service", "switched off by aws.metadata, so not asked")
         return [off, *of_queue]
-    evidence = await examine(config.aws, environment, lambda: datetime.now(UTC))
+    evidence = await examine(config.of(AwsConfig), environment, lambda: datetime.now(UTC))
     return [*(check(evidence) for check in aws_checks.CHECKS), *of_queue]

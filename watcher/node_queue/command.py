@@ -10,7 +10,6 @@ from contextlib import closing
 
 from watcher.aws.boto import require_boto3
 from watcher.aws.ec2 import Ec2
-from watcher.config import AwsConfig
 from watcher.errors import AwsCallFailed, ConfigError, SourceError
 from watcher.httpclient import HttpClient
 from watcher.node_queue.filter import APPLIES_WITHIN_MIN, POLICIES_A_TOPIC
@@ -18,6 +17,7 @@ from watcher.node_queue.names import Place, checked_instance_id
 from watcher.node_queue.queues import NodeQueues, Step
 from watcher.node_queue.sweep import sweeping
 from watcher.settings import load
+from watcher.sources.aws_config import AwsConfig
 from watcher.sources.aws_instance import INSTANCE_ID
 from watcher.sources.aws_session import ImdsSession, TokenBox
 
@@ -95,7 +95,7 @@ def _take(steps: Iterable[Step], *, is_dry: bool) -> int:
 
 
 def _instance_id(given: str | None) -> str:
-    config = load(None, os.environ, {}).config.aws
+    config = load(None, os.environ, {}).config.of(AwsConfig)
     return checked_instance_id(given or config.instance_id or asyncio.run(_asked(config)))
 
 

@@ -1,1 +1,14 @@
-"""One file a source. What of them a node hears is put together in one file a cloud, as aws.py."""
+"""One file a source, and the table of the roads by which notices come."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from watcher.sources import aws
+from watcher.sources.road import Road
+
+ROADS: Mapping[str, Road[Any]] = MappingProxyType({road.section: road for road in (aws.ROAD,)})
+"""Every road by the name of its settings' section. Each has settings of a type of its own."""
+
+CLOUDS = tuple(road.cloud for road in ROADS.values() if road.cloud is not None)
+"""The clouds that can be heard."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.watcher_process import control
-from watcher.config import AwsConfig, Config
+from watcher.config import Config
 from watcher.doctor.aws_checks import CHECKS
 from watcher.doctor.aws_evidence import examine
 from watcher.doctor.command import findings_of
@@ -18,6 +18,7 @@ from watcher.simulator.options import HttpEndpoint, HttpTokens, MetadataOptions
 from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 from watcher.sources import aws_diagnosis
+from watcher.sources.aws_config import AwsConfig
 
 NO_V2 = {"kind": "status", "status": 404, "path_prefix": "/latest/api/token"}
 
@@ -186,5 +187,5 @@ async def test_notice_is_mentioned_when_one_is_in_force() -> None:
 
 async def test_nothing_is_asked_when_the_service_is_switched_off_by_a_setting() -> None:
     """The report says so instead of being empty."""
-    first, *_ = await findings_of(Config(aws=AwsConfig(metadata="off")), {})
+    first, *_ = await findings_of(Config(sections=(AwsConfig(metadata="off"),)), {})
     assert (first.checked, first.verdict) == ("metadata service", Verdict.UNKNOWN)

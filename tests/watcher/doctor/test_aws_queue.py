@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from watcher.config import AwsConfig
 from watcher.doctor import aws_queue
 from watcher.doctor.finding import Verdict
+from watcher.sources.aws_config import AwsConfig
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/reprieve-node-a"
 

@@ -1,0 +1,98 @@
+"""A road: one cloud, or the machine itself, as the daemon sees it before anything is opened.
+
+A road is written in one file: its settings, its sources, and how they are opened. The table ROADS
+is the only place that knows them all, so another cloud is a file and a line there.
+"""
+
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from watcher.actions.base import Action
+from watcher.health import SourceHealth
+from watcher.metrics import Metrics
+from watcher.notice import Moment, Notice, NoticeKind
+from watcher.sources.base import Source
+from watcher.state import State
+
+Settings = TypeVar("Settings")
+
+Kinds = Mapping[str, Collection[NoticeKind]]
+"""Sources by name, with the kinds that each can tell of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the daemon gives to every road that it opens.
+
+    Attributes:
+        metrics: What counts fetches and messages.
+        now: Reads both clocks.
+        state: Which notices are in force.
+        adopted: Notices that an earlier run of the daemon has left in force.
+    """
+
+    metrics: Metrics
+    now: Callable[[], Moment]
+    state: State
+    adopted: tuple[Notice, ...] = ()
+
+    def left_by(self, source: str) -> tuple[Notice, ...]:
+        """Return what an earlier run has heard from this source."""
+        return tuple(notice for notice in self.adopted if notice.source == source)
+
+    def health(self, source: str, keys: tuple[str, ...]) -> SourceHealth:
+        """Return the health of a source that starts now, blind on all its keys."""
+        return SourceHealth(source, keys, self.now(), self.metrics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A road that is open, until the block around it ends.
+
+    Attributes:
+        sources: What is to be heard, each by itself.
+        keepers: What else has to run meanwhile.
+        actions: What only this road's notices need.
+    """
+
+    sources: Sequence[Source]
+    keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
+    actions: Sequence[Action] = ()
+
+    @property
+    def healths(self) -> tuple[SourceHealth, ...]:
+        """One health for each source; lanes of one source share theirs."""
+        return tuple(dict.fromkeys(source.health for source in self.sources))
+
+    def acknowledge(self, notice: Notice) -> None:
+        """Tell the source of a notice that all is done about it."""
+        for source in self.sources:
+            if source.name == notice.source:
+                source.acknowledge(notice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Road(Generic[Settings]):
+    """One way in which notices come.
+
+    Attributes:
+        section: Its settings' section, such as ``aws``.
+        cloud: Its word for the setting ``cloud``; None for what any machine may have beside one.
+        settings: The frozen dataclass of its settings, each field with a default and a docstring.
+        readers: By field what reads a value; a reader's ValueError says what it had expected.
+        wanted: Says which sources the settings ask for; raises ConfigError where one lacks
+            something. None wanted is no error here.
+        opened: Opens them; a block, as what it opens has to be closed.
+        ambient: Settings as variables made for other programs give them: by field, the value and
+            its origin. They are below every setting that was made for this daemon.
+    """
+
+    section: str
+    cloud: str | None
+    settings: type[Settings]
+    readers: Mapping[str, Callable[[object], object]]
+    wanted: Callable[[Settings], Kinds]
+    opened: Callable[[Settings, Site], AbstractAsyncContextManager[Opened]]
+    ambient: Callable[[Mapping[str, str]], Mapping[str, tuple[object, str]]] = lambda _: {}
