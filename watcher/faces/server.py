@@ -3,12 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from watcher.config import Address
+from watcher.faces.places import Places
 
 log = logging.getLogger(__name__)
 
@@ -20,9 +23,8 @@ _RETRY_S = 5.0
 _IDLE_LIMIT_S = 10.0
 """Seconds within which a connection has to bring a complete request, before it is closed."""
 
-_CONNECTIONS = 64
-"""How many clients are served at a time; a further one is sent away at once. Each costs a
-descriptor, and without a limit anybody on the node could use up those that the flag needs."""
+_PLACES = 64
+"""How many clients are served at a time."""
 
 _BACKLOG = 16
 """How many connections the system keeps for us, and asyncio accepts in one go."""
@@ -44,7 +46,11 @@ async def keep_serving(
     ``bound`` gets the base URL after the first attempt, or ``none`` when the address can't be had:
     that is logged and tried again, because a node without a status page is still protected.
     """
-    app = web.Application(middlewares=[_refuse_foreign_hosts], client_max_size=_LINE_LIMIT_BYTES)
+    places = Places(_PLACES)
+    app = web.Application(
+        middlewares=[_keeping_place(places), _refuse_foreign_hosts],
+        client_max_size=_LINE_LIMIT_BYTES,
+    )
     for path, handler in routes.items():
         app.router.add_get(path, handler)
     runner = web.AppRunner(
@@ -60,7 +66,8 @@ async def keep_serving(
     asyncio.get_running_loop().set_exception_handler(_AcceptFaults())
     listening = None
     try:
-        while (listening := await _listen(cast("web.Server", runner.server), address)) is None:
+        admit = partial(places.admit, cast("web.Server", runner.server))
+        while (listening := await _listen(admit, address)) is None:
             if not bound.done():
                 bound.set_result("none")
             await asyncio.sleep(_RETRY_S)
@@ -76,25 +83,14 @@ async def keep_serving(
         await runner.cleanup()
 
 
-async def _listen(server: web.Server, address: Address) -> asyncio.Server | None:
-    """Serve from now on, a limited number of clients at a time; None when that can't be."""
-
-    def admit() -> asyncio.Protocol:
-        return server() if len(server.connections) < _CONNECTIONS else _SentAway()
-
+async def _listen(admit: Callable[[], asyncio.Protocol], address: Address) -> asyncio.Server | None:
+    """Serve from now on what ``admit`` lets in; None when that can't be."""
     loop = asyncio.get_running_loop()
     try:
         return await loop.create_server(admit, address.host, address.port, backlog=_BACKLOG)
     except OSError as error:
         log.error("faces not served listen=%s why=%s retry_s=%s", address, error, _RETRY_S)  # noqa: TRY400 - the reason is in the text, a traceback would hide it
         return None
-
-
-class _SentAway(asyncio.Protocol):
-    """What a client meets for which there is no place."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.Transport", transport).abort()
 
 
 class _AcceptFaults:
@@ -112,6 +108,17 @@ class _AcceptFaults:
         elif loop.time() >= self._quiet_until_s:
             self._quiet_until_s = loop.time() + _QUIET_S
             log.error("faces accept nobody why=%s quiet_s=%s", context["exception"], _QUIET_S)
+
+
+def _keeping_place(places: Places) -> Middleware:
+    """Return what keeps a client in its place while it is answered."""
+
+    @web.middleware
+    async def keep(request: web.Request, handler: Handler) -> web.StreamResponse:
+        with places.working(request.protocol):
+            return await handler(request)
+
+    return keep
 
 
 @web.middleware

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import socket
 
-import aiohttp
 import pytest
 from aiohttp import web
 
 from tests.support.clocks import eventually
 from tests.support.exhaustion import all_descriptors_used
-from tests.support.served_faces import ServedFaces, served_faces
+from tests.support.served_faces import served_faces
 from watcher.config import Address
 from watcher.faces import server
 from watcher.faces.server import keep_serving
@@ -22,14 +21,6 @@ async def hello(_request: web.Request) -> web.Response:
 
 
 ROUTES = {"/hello": hello}
-
-
-async def is_served(faces: ServedFaces) -> bool:
-    """Tell whether there is a place for one more client."""
-    try:
-        return (await faces.ask("/hello"))[0] == 200
-    except aiohttp.ClientError:
-        return False
 
 
 async def raw(url: str, request: bytes) -> bytes:
@@ -99,27 +90,6 @@ async def test_connection_is_closed_when_no_complete_request_comes(
     monkeypatch.setattr(server, "_IDLE_LIMIT_S", 0.05)
     async with served_faces(ROUTES) as faces:
         assert await raw(faces.url, opening) == b""
-
-
-async def test_client_is_sent_away_when_others_hold_all_places(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody uses up the daemon's descriptors; a place is free again when its holder leaves."""
-    monkeypatch.setattr(server, "_CONNECTIONS", 3)
-    async with served_faces(ROUTES) as faces:
-        host, port = faces.url.removeprefix("http://").split(":")
-        holders = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
-        for _, writer in holders:
-            writer.write(b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        for reader, _ in holders:
-            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-        assert not await is_served(faces)
-        holders[0][1].close()
-        async with asyncio.timeout(20):
-            while not await is_served(faces):  # noqa: ASYNC110 - the place is the server's
-                await asyncio.sleep(0.005)
-        for _, writer in holders[1:]:
-            writer.close()
 
 
 async def test_accept_failure_is_said_once_when_descriptors_are_used_up(
