@@ -7,7 +7,8 @@ calls block, so every caller makes them in a :class:`watcher.side_thread.SideThr
 import contextlib
 import importlib.util
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 from watcher.errors import AwsCallFailed, ConfigError
@@ -20,8 +21,25 @@ ANSWER_LIMIT_S = 5.0
 
 _THROTTLED = ("Throttl", "RequestLimitExceeded", "TooManyRequests", "OverLimit", "SlowDown")
 _FORBIDDEN = ("AccessDenied", "AuthorizationError", "UnauthorizedOperation", "Forbidden")
-_CREDENTIALS = ("ExpiredToken", "InvalidClientTokenId", "UnrecognizedClient", "SignatureDoesNot")
+_EXPIRED = ("ExpiredToken", "TokenRefreshRequired")
+_CREDENTIALS = ("InvalidClientTokenId", "UnrecognizedClient", "SignatureDoesNot")
 _MISSING = ("NonExistentQueue", "QueueDoesNotExist")
+
+_NOT_SET_UP: Mapping[str, str] = MappingProxyType(
+    {
+        "NoRegionError": "no_region",
+        "InvalidRegionError": "no_region",
+        "ProfileNotFound": "no_profile",
+        "ConfigParseError": "no_profile",
+        "PartialCredentialsError": "partial_credentials",
+        "CredentialRetrievalError": "credentials",
+        "TokenRetrievalError": "expired_token",
+        "SSOTokenLoadError": "expired_token",
+        "UnauthorizedSSOTokenError": "expired_token",
+    }
+)
+"""The metric's word for what botocore raises before it asks AWS, by the name of its class.
+Source: botocore 1.43, botocore/exceptions.py."""
 
 
 def require_boto3(what_for: str) -> None:
@@ -111,7 +129,8 @@ def failing_as(what: str) -> Iterator[None]:
         hint = "give the instance a role, or the process AWS credentials"
         raise AwsCallFailed(f"{what}: no credentials: {hint}", outcome="credentials") from error
     except (BotoCoreError, OSError) as error:
-        raise AwsCallFailed(f"{what}: {error}"[:512], outcome="connection") from error
+        outcome = _NOT_SET_UP.get(type(error).__name__, "connection")
+        raise AwsCallFailed(f"{what}: {_first_line(str(error))}"[:512], outcome=outcome) from error
     except AwsCallFailed:
         raise
     except Exception as error:  # botocore raises any class at an answer that is not AWS's
@@ -131,6 +150,7 @@ def _outcome(code: str) -> str:
     for outcome, parts in (
         ("throttled", _THROTTLED),
         ("forbidden", _FORBIDDEN),
+        ("expired_token", _EXPIRED),
         ("credentials", _CREDENTIALS),
         ("no_queue", _MISSING),
     ):

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from watcher.aws.boto import LazyClient, failing_as
+from watcher.aws.sqs_answers import refused, require_proof
 from watcher.side_thread import SideThread
 
 LONG_POLL_S = 20
@@ -56,8 +57,8 @@ class SqsQueue:
         self._url = url
         self._boto = LazyClient("sqs", region_of(url), wait_s=LONG_POLL_S)
         self._receiving = SideThread[list[Message]]("sqs-receive")
-        self._deleting = SideThread[list[str]]("sqs-delete")
-        self._hiding = SideThread[list[str]]("sqs-hide")
+        self._deleting = SideThread[dict[str, str]]("sqs-delete")
+        self._hiding = SideThread[dict[str, str]]("sqs-hide")
 
     async def receive(self, *, wait_s: int, visibility_s: int) -> list[Message]:
         """Return up to ten messages, and hide them for ``visibility_s`` seconds.
@@ -71,8 +72,8 @@ class SqsQueue:
         work = partial(self._receive, wait_s, visibility_s)
         return await self._receiving.call(lambda: work)
 
-    async def delete(self, handles: Sequence[str]) -> list[str]:
-        """Delete up to ten messages by their receipts; return those that AWS did not take.
+    async def delete(self, handles: Sequence[str]) -> dict[str, str]:
+        """Delete up to ten messages by their receipts; return those refused, each with its code.
 
         Raises:
             AwsCallFailed: Perhaps none has been deleted.
@@ -80,7 +81,7 @@ class SqsQueue:
         work = partial(self._delete, handles)
         return await self._deleting.call(lambda: work)
 
-    async def hide(self, handles: Sequence[str], *, visibility_s: int) -> list[str]:
+    async def hide(self, handles: Sequence[str], *, visibility_s: int) -> dict[str, str]:
         """Hide up to ten messages for ``visibility_s`` seconds from now; return as delete does.
 
         Raises:
@@ -94,7 +95,8 @@ class SqsQueue:
         self._boto.close()
 
     def _receive(self, wait_s: int, visibility_s: int) -> list[Message]:
-        with failing_as("SQS ReceiveMessage"):
+        what = "SQS ReceiveMessage"
+        with failing_as(what):
             answer = self._client().receive_message(
                 QueueUrl=self._url,
                 MaxNumberOfMessages=BATCH,
@@ -102,24 +104,27 @@ class SqsQueue:
                 VisibilityTimeout=visibility_s,
                 MessageSystemAttributeNames=["ApproximateReceiveCount"],
             )
+            require_proof(answer, what)
             return [_message(raw) for raw in answer.get("Messages") or ()]
 
-    def _delete(self, handles: Sequence[str]) -> list[str]:
+    def _delete(self, handles: Sequence[str]) -> dict[str, str]:
+        what = "SQS DeleteMessage"
         entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
-        with failing_as("SQS DeleteMessage"):
+        with failing_as(what):
             answer = self._client().delete_message_batch(QueueUrl=self._url, Entries=entries)
-        return _failed(answer, handles)
+            return refused(answer, handles, what)
 
-    def _hide(self, handles: Sequence[str], visibility_s: int) -> list[str]:
+    def _hide(self, handles: Sequence[str], visibility_s: int) -> dict[str, str]:
+        what = "SQS ChangeMessageVisibility"
         entries = [
             {"Id": str(n), "ReceiptHandle": handle, "VisibilityTimeout": visibility_s}
             for n, handle in enumerate(handles)
         ]
-        with failing_as("SQS ChangeMessageVisibility"):
+        with failing_as(what):
             answer = self._client().change_message_visibility_batch(
                 QueueUrl=self._url, Entries=entries
             )
-        return _failed(answer, handles)
+            return refused(answer, handles, what)
 
     def _client(self) -> _Client:
         return cast("_Client", self._boto.get())
@@ -129,10 +134,6 @@ def region_of(queue_url: str) -> str | None:
     """Return the region that an SQS queue's URL names; None for one that names none."""
     found = _REGION.match(urlsplit(queue_url).hostname or "")
     return found[1] or found[2] if found else None
-
-
-def _failed(answer: Mapping[str, Any], handles: Sequence[str]) -> list[str]:
-    return [handles[int(entry["Id"])] for entry in answer.get("Failed", ())]
 
 
 def _message(raw: Mapping[str, Any]) -> Message:

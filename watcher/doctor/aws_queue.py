@@ -13,13 +13,20 @@ _ACTIONS = "sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibilit
 _TODO = {
     "forbidden": f"allow {_ACTIONS} on the queue to the role of this instance or pod",
     "credentials": "give the instance or the pod a role, or the process AWS credentials",
+    "partial_credentials": "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither where"
+    " the instance or the pod has a role",
+    "expired_token": "renew the credentials, or take them out of the environment and ~/.aws where"
+    " the instance or the pod has a role: those of a role renew themselves",
+    "no_profile": "let AWS_PROFILE name a profile of ~/.aws/config, or unset it where the instance"
+    " or the pod has a role",
+    "no_region": "set AWS_DEFAULT_REGION, because aws.queue_url names no region",
     "no_queue": "look at aws.queue_url, or make the queue",
 }
 _OTHERWISE = "let this node reach the SQS endpoint of the queue's region"
 
 _NEVER_GIVEN = ("ReceiptHandleIsInvalid", "InvalidParameterValue")
-"""What SQS says of a receipt that it has never given. Source: SQS API reference,
-ChangeMessageVisibility; AWS re:Post, "receipt handle has expired" (read 2026-11-30)."""
+"""What SQS says of a receipt that it has not given. Source: its model in botocore; answers of the
+service in aws/aws-sdk-java-v2#3101 and boto/boto3#2898 (read 2026-11-30)."""
 
 
 async def extra(config: AwsConfig) -> Finding:

@@ -22,20 +22,20 @@ class SeenQueue(SqsQueue):
         self.lost: list[str] = []
         self.fails = False
 
-    async def delete(self, handles: Sequence[str]) -> list[str]:
+    async def delete(self, handles: Sequence[str]) -> dict[str, str]:
         """Note it."""
         return self._noted(self.deleted, handles)
 
-    async def hide(self, handles: Sequence[str], *, visibility_s: int) -> list[str]:
+    async def hide(self, handles: Sequence[str], *, visibility_s: int) -> dict[str, str]:
         """Note it."""
         del visibility_s
         return self._noted(self.hidden, handles)
 
-    def _noted(self, calls: list[list[str]], handles: Sequence[str]) -> list[str]:
+    def _noted(self, calls: list[list[str]], handles: Sequence[str]) -> dict[str, str]:
         calls.append(list(handles))
         if self.fails:
             raise AwsCallFailed("away", outcome="connection")
-        return [handle for handle in handles if handle in self.lost]
+        return {handle: "Lost" for handle in handles if handle in self.lost}
 
 
 @pytest.fixture

@@ -1,44 +1,13 @@
 """What the doctor says of a queue: a door that lets in, refuses, or is not there."""
 
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
-from aiohttp import web
 
+from tests.support.scripted_sqs import Answering, said, scripted_sqs
 from watcher.doctor import aws_queue
 from watcher.doctor.finding import Verdict
 from watcher.sources.aws_config import AwsConfig
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/reprieve-node-a"
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let boto3 sign with something."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-
-
-@asynccontextmanager
-async def sqs(status: int, body: object) -> AsyncIterator[tuple[str, list[str]]]:
-    """Run an SQS that gives every call this answer; give its URL, and what it is asked to do."""
-    asked: list[str] = []
-
-    async def answer(request: web.Request) -> web.Response:
-        asked.append(request.headers["X-Amz-Target"].rpartition(".")[2])
-        return web.Response(
-            status=status, text=json.dumps(body), content_type="application/x-amz-json-1.0"
-        )
-
-    app = web.Application()
-    app.router.add_post("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield "http://{}:{}".format(*runner.addresses[0][:2]), asked
-    await runner.cleanup()
 
 
 REFUSED = {
@@ -51,11 +20,10 @@ async def test_queue_is_ok_when_only_the_receipt_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Both verbs were let in, and no message was taken."""
-    async with sqs(200, REFUSED) as (url, asked):
-        monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", url)
+    async with scripted_sqs(said(REFUSED), monkeypatch) as sqs:
         finding = await aws_queue.permission(AwsConfig(queue_url=URL))
     assert finding.verdict is Verdict.OK, finding
-    assert asked == ["DeleteMessageBatch", "ChangeMessageVisibilityBatch"]
+    assert sqs.asked == ["DeleteMessageBatch", "ChangeMessageVisibilityBatch"]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +31,9 @@ async def test_queue_is_ok_when_only_the_receipt_is_refused(
     [
         ("AccessDeniedException", "allow sqs:ReceiveMessage"),
         ("QueueDoesNotExist", "look at aws.queue_url"),
-        ("InvalidClientTokenId", "a role"),
+        ("InvalidClientTokenId", "give the instance or the pod a role"),
+        ("ExpiredTokenException", "renew the credentials, or take them out of"),
+        ("com.amazon.coral.service#ExpiredToken", "renew the credentials, or take them out of"),
         ("InternalFailure", "reach the SQS endpoint"),
     ],
 )
@@ -72,11 +42,70 @@ async def test_queue_is_wrong_in_words_of_its_own_when_the_call_is_refused(
 ) -> None:
     """The permission, the name, the credentials: each is mended by somebody else."""
     refusal = {"__type": f"com.amazonaws.sqs#{code}", "message": "no"}
-    async with sqs(400, refusal) as (url, _):
-        monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", url)
+    async with scripted_sqs(said(refusal, status=400), monkeypatch):
         finding = await aws_queue.permission(AwsConfig(queue_url=URL))
     assert finding.verdict is Verdict.WRONG
     assert words in finding.todo
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said("<html>Sign in</html>", headers={}),
+        said(REFUSED, headers={}),
+        said({}),
+        said({"Successful": [{"Id": "0"}]}),
+        said({"Failed": [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]}),
+    ],
+)
+async def test_queue_is_wrong_when_something_else_than_sqs_answers(
+    monkeypatch: pytest.MonkeyPatch, answer: Answering
+) -> None:
+    """Only a refusal of the receipt shows that SQS has looked at it."""
+    async with scripted_sqs(answer, monkeypatch):
+        finding = await aws_queue.permission(AwsConfig(queue_url=URL))
+    assert finding.verdict is Verdict.WRONG
+    assert "reach the SQS endpoint" in finding.todo
+
+
+@pytest.mark.parametrize(
+    ("variables", "url", "found", "todo"),
+    [
+        (
+            {},
+            "http://127.0.0.1:9/123456789012/a",
+            "must specify a region",
+            "set AWS_DEFAULT_REGION",
+        ),
+        (
+            {"AWS_SECRET_ACCESS_KEY": ""},
+            URL,
+            "Partial credentials",
+            "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither",
+        ),
+        (
+            {"AWS_PROFILE": "nobodys"},
+            URL,
+            "profile (nobodys) could not be found",
+            "let AWS_PROFILE name a profile",
+        ),
+    ],
+    ids=["no region", "partial credentials", "unknown profile"],
+)
+async def test_queue_is_wrong_in_words_of_its_own_when_aws_is_not_set_up(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    url: str,
+    found: str,
+    todo: str,
+) -> None:
+    """What boto3 says, and one sentence on what to do; AWS is not asked."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    finding = await aws_queue.permission(AwsConfig(queue_url=url))
+    assert finding.verdict is Verdict.WRONG
+    assert found in finding.found
+    assert finding.todo.startswith(todo)
 
 
 async def test_queue_needs_nothing_when_none_is_set() -> None:
