@@ -51,13 +51,13 @@ class Node:
         """Wait until no save is in flight."""
         hooks = self.hooks
         assert hooks is not None
-        wait_until(lambda: hooks._saves is not None and not hooks._saves.is_saving)
+        wait_until(lambda: (saves := hooks._run.saves) is not None and not saves.is_saving)
 
     def wait_decided(self) -> None:
         """Wait until a round has been decided: the next boundary is to act on it."""
         hooks = self.hooks
         assert hooks is not None
-        wait_until(lambda: hooks._agreement._round > 0)
+        wait_until(lambda: hooks._run.agreement._round > 0)
 
     @property
     def committed(self) -> list[int]:

@@ -1,0 +1,155 @@
+"""One start of the job on this rank: whom it has met, what is agreed, saved and told.
+
+The loop in ``hooks.py`` says where the training is. What other threads have to say, a notice, an
+agreed stop, a deadline, comes in here.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from trainer_hooks.agreement import StepAgreement
+from trainer_hooks.clock import boottime_s, seconds_left
+from trainer_hooks.decision import Decision
+from trainer_hooks.guard import Guard
+from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
+from trainer_hooks.launched import open_launcher
+from trainer_hooks.leave import Departure, exit_at_once, exit_process
+from trainer_hooks.outcome import RunOutcome
+from trainer_hooks.report import Report
+from trainer_hooks.results import RankState
+from trainer_hooks.saves import Saves
+from trainer_hooks.state import TrainState
+from trainer_hooks.stop import StopListener
+from trainer_hooks.world import World
+
+log = logging.getLogger(__name__)
+
+COMMIT_ON_ERROR_S = 20.0
+"""A rank that fails waits this long for the save in flight; torchrun kills its peers at 30 s."""
+
+
+class Run:
+    """What one ``with TrainerHooks(...)`` block stands on, and how it is left.
+
+    Args:
+        exits: Whether a preemption ends the process: after the block, or from the guard's thread.
+    """
+
+    def __init__(self, *, exits: bool) -> None:
+        self.step = 0
+        """Steps finished."""
+        self.is_finished = False
+        self.saves: Saves | None = None
+        """None until this start has restored, and for good if a stop came before that."""
+        self._exits = exits
+        self._stop: Decision | None = None
+        self._report = Report()
+        self.guard = Guard(self._leave_now if exits else None)
+
+    def meet(self) -> None:
+        """Meet the launcher and the other ranks, and listen for notices from now on.
+
+        Raises:
+            LauncherGoneError: The launcher has died before this rank began.
+        """
+        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
+        self.world = World.connect()
+        self.departure = Departure(self.world)
+        self._listener = StopListener(self._on_news, launcher=launcher)
+        self.agreement = StepAgreement(self.world, self._listener.pending, self._on_stop)
+        self._listener.start()
+
+    def restore(self, root: Path, state: TrainState, save_every: int) -> None:
+        """Load the newest checkpoint into ``state``, and be ready to save. All ranks call it.
+
+        Raises:
+            CheckpointError: ``root`` cannot be written, or holds no whole checkpoint.
+            StateError: The checkpoint does not fit ``state``.
+        """
+        self.saves = Saves(root, state, self.world, save_every)
+        self.step = self.saves.resumed_step
+
+    def close(self) -> None:
+        """Give back what listening and guarding have taken."""
+        self._listener.close()
+        self.guard.close()
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run stands."""
+        return RunOutcome(
+            is_preempted=self._stop is not None and not self.is_finished,
+            is_finished=self.is_finished,
+            step=self.step,
+            committed_step=None if self.saves is None else self.saves.committed_step,
+        )
+
+    def note_begun(self) -> None:
+        """Tell the launcher that the first step begins."""
+        self._tell(RankState.RUNNING)
+
+    def note_stop(self, decision: Decision) -> None:
+        """Take note that this rank has come to where all stop."""
+        if self._stop is None:
+            self._stop = decision
+            self._report.note("agreed", self.agreement.decided_at)
+            self._report.note("stopped")
+            log.warning("STOP step=%d rank=%d %s", self.step, self.world.rank, decision)
+
+    def give_up(self) -> None:
+        """Leave alone, after an error: the save in flight is committed if that takes no time."""
+        give_up_s = boottime_s() + COMMIT_ON_ERROR_S
+        self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+
+    def leave(self) -> bool:
+        """Commit the save in flight, and leave together with the other ranks.
+
+        Returns:
+            Whether no save had to be left uncommitted.
+        """
+        is_flushed = self._is_flushed(self.guard.leave_by_s)
+        self._tell(self._last_word())
+        self.departure.barrier(seconds_left(self.guard.deadline_s))
+        self.agreement.close()
+        if is_flushed and self.saves is not None:
+            self.saves.close()
+        return is_flushed
+
+    def end(self, *, is_save_abandoned: bool) -> None:
+        """End the process if it was preempted, and is to exit then."""
+        if self.outcome.is_preempted and self._exits:
+            exit_process(EXIT_PREEMPTED, is_save_abandoned=is_save_abandoned)
+
+    def _is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
+        return self.saves is None or self.saves.wait(limit_s)
+
+    def _last_word(self) -> RankState:
+        if self.is_finished:
+            return RankState.FINISHED
+        return RankState.SAVED if self._stop is not None else RankState.RUNNING
+
+    def _tell(self, state: RankState) -> None:
+        """Leave word for the launcher."""
+        self._report.note("began" if state is RankState.RUNNING else "saved")
+        if self.saves is not None and (at := self.saves.committed_at) is not None:
+            self._report.note("committed", at)
+        self._report.tell(state, self.world.rank, self.outcome)
+
+    def _on_news(self) -> None:
+        """Pass on what the listener has heard. Runs in its thread."""
+        self._report.note("noticed")
+        if self.agreement.stop is not None:
+            self._on_stop()
+        self.agreement.notify()
+
+    def _on_stop(self) -> None:
+        """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
+        own = self._listener.pending()
+        self.guard.arm(self.agreement.deadline_s)
+        self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)
+
+    def _leave_now(self) -> None:
+        """End the process from the guard's thread, with whatever is done by now."""
+        self._tell(RankState.FINISHED if self.is_finished else RankState.SAVED)
+        exit_at_once(EXIT_DONE if self.is_finished else EXIT_PREEMPTED)
