@@ -115,7 +115,7 @@ def test_the_save_in_flight_is_committed_when_the_notice_comes_during_it(
     tell = at_step(10, 0, lambda: put_flag(nodes(tmp_path)(0)))
     job = start(tiny, tmp_path, in_step=tell, width=600, step_s=0.001)
     assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
-    assert "committed step=10" in job.log(0).split("hooks STOP")[1]
+    assert "committed step=10" in job.log(0).split(" STOP step=")[1]
     remove_flag(nodes(tmp_path)(0))
     wide = replace(tiny, width=600, step_s=0.001)
     assert start(wide, tmp_path).wait() == [0, 0]
