@@ -39,7 +39,7 @@ _NOT_SET_UP: Mapping[str, str] = MappingProxyType(
     }
 )
 """The metric's word for what botocore raises before it asks AWS, by the name of its class.
-Source: botocore 1.43, botocore/exceptions.py."""
+Source: botocore 1.44, botocore/exceptions.py."""
 
 
 def require_boto3(what_for: str) -> None:

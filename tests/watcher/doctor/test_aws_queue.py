@@ -1,5 +1,7 @@
 """What the doctor says of a queue: a door that lets in, refuses, or is not there."""
 
+import os
+
 import pytest
 
 from tests.support.scripted_sqs import Answering, said, scripted_sqs
@@ -8,7 +10,7 @@ from watcher.doctor.finding import Verdict
 from watcher.sources.aws_config import AwsConfig
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/reprieve-node-a"
-
+NO_FILES = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
 
 REFUSED = {
     "Successful": [],
@@ -72,19 +74,19 @@ async def test_queue_is_wrong_when_something_else_than_sqs_answers(
     ("variables", "url", "found", "todo"),
     [
         (
-            {},
+            {"AWS_SECRET_ACCESS_KEY": "test"},
             "http://127.0.0.1:9/123456789012/a",
             "must specify a region",
             "set AWS_DEFAULT_REGION",
         ),
         (
-            {"AWS_SECRET_ACCESS_KEY": ""},
+            {},
             URL,
             "Partial credentials",
             "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither",
         ),
         (
-            {"AWS_PROFILE": "nobodys"},
+            {"AWS_SECRET_ACCESS_KEY": "test", "AWS_PROFILE": "nobodys"},
             URL,
             "profile (nobodys) could not be found",
             "let AWS_PROFILE name a profile",
@@ -100,7 +102,10 @@ async def test_queue_is_wrong_in_words_of_its_own_when_aws_is_not_set_up(
     todo: str,
 ) -> None:
     """What boto3 says, and one sentence on what to do; AWS is not asked."""
-    for name, value in variables.items():
+    for name in os.environ:
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    for name, value in {**NO_FILES, "AWS_ACCESS_KEY_ID": "test", **variables}.items():
         monkeypatch.setenv(name, value)
     finding = await aws_queue.permission(AwsConfig(queue_url=url))
     assert finding.verdict is Verdict.WRONG
