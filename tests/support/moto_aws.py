@@ -92,3 +92,13 @@ def spot_warning(instance_id: str, event_id: str = "", said: str = "") -> str:
             "detail": {"instance-id": instance_id, "instance-action": "terminate"},
         }
     )
+
+
+def state_change(instance_id: str, state: str, said: str = "") -> str:
+    """Return EventBridge's word on the state of an instance, said at that time or at none."""
+    message = {
+        "detail-type": "EC2 Instance State-change Notification",
+        "source": "aws.ec2",
+        "detail": {"instance-id": instance_id, "state": state},
+    }
+    return json.dumps({**message, "time": said} if said else message)

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from watcher.notice import Moment, Notice, NoticeKind
+from watcher.sources.aws_messages.reading import ForInstance
 
 OVER_AFTER_S: Mapping[NoticeKind, float] = MappingProxyType(
     {
@@ -13,6 +15,9 @@ OVER_AFTER_S: Mapping[NoticeKind, float] = MappingProxyType(
         # The instances of a reservation are ended one after the other, up to its end, which comes
         # 30 min after the deadline, or 60 in an UltraServer.
         NoticeKind.CAPACITY_END: 2 * 3600.0,
+        # A lifecycle hook holds an instance for up to 48 h, heartbeats included. Source: EC2 Auto
+        # Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks" (read 2026-11-30).
+        NoticeKind.TERMINATION: 48 * 3600.0,
         # Advice without a deadline; the interruption it warns of comes within minutes or not at
         # all.
         NoticeKind.REBALANCE: 3600.0,
@@ -20,8 +25,8 @@ OVER_AFTER_S: Mapping[NoticeKind, float] = MappingProxyType(
 )
 """Seconds after the deadline, or after the receipt of what has none, at which a notice is over.
 
-A kind that is not here ends with the node: work on a host and terminations may be late by days, and
-their end is told by the metadata service.
+A kind that is not here ends with the node: work on a host may be late by days, and its end is told
+by the metadata service.
 """
 
 
@@ -41,6 +46,17 @@ class Outlived:
         for notice in over:
             del self._notices[notice.id]
         return [replace(notice, withdrawn=True, outcome="survived") for notice in over]
+
+
+def booted_since(told: ForInstance, now: Moment) -> datetime | None:
+    """Return when this boot began, if that shows that what was told is over; else None.
+
+    By the wall clock: one that is ahead by more than the node's age ignores the end of a node which
+    has no time left anyway.
+    """
+    began = now.wall - timedelta(seconds=now.boottime_s)
+    is_over = told.over_if_booted_after is not None and told.over_if_booted_after < began
+    return began if is_over else None
 
 
 def _is_over(notice: Notice, now: Moment) -> bool:

@@ -13,10 +13,10 @@ from watcher.aws.hook import LifecycleHook
 from watcher.aws.sqs import Message
 from watcher.errors import AwsCallFailed
 from watcher.health import SourceHealth
-from watcher.notice import Deadline, Moment, Notice, NoticeKind
+from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
 from watcher.sources.aws_intake import Intake
 from watcher.sources.aws_messages.reading import ForInstance, Grounds, Ignored, Notices
-from watcher.sources.aws_outlived import Outlived
+from watcher.sources.aws_outlived import Outlived, booted_since
 from watcher.sources.aws_reception import KEYS, Reception
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_words import QUEUE
@@ -121,14 +121,19 @@ class AwsSqs:
             # It stays where it is and is read again; acting on a guess would stop other jobs.
             hands.intake.tell(message, "undecided", str(error), reading)
             return []
-        return self._news(message, reading, mine)
-
-    def _news(self, message: Message, reading: Notices, mine: list[ForInstance]) -> list[Notice]:
-        hands = self._hands
         if not mine:
             hands.intake.tell(message, "foreign", "it is for other instances", reading)
             return []
         hands.custody.take(message)
+        if since := [began for told in mine if (began := booted_since(told, self._now()))]:
+            why = f"it was said before {rfc3339(since[0])}, when this node was booted"
+            hands.intake.tell(message, f"ignored_{Grounds.BEFORE_BOOT}", why, reading)
+            hands.custody.finish(message.id)
+            return []
+        return self._news(message, reading, mine)
+
+    def _news(self, message: Message, reading: Notices, mine: list[ForInstance]) -> list[Notice]:
+        hands = self._hands
         to_do = [told for told in mine if told.notice.id not in self._done]
         if not to_do:
             hands.intake.tell(message, "duplicate", "all is done about it", reading)

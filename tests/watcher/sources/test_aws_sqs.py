@@ -8,20 +8,14 @@ import pytest
 
 from tests.support.aws_bodies import body
 from tests.support.clocks import TurnedClock, eventually
-from tests.support.moto_aws import Moto, spot_warning
+from tests.support.moto_aws import Moto, spot_warning, state_change
 from tests.support.queued_node import ME, QueuedNode, hearing, queued_node
 from watcher.aws.ec2 import Member
 from watcher.notice import Deadline, NoticeKind
 from watcher.sources.aws_outlived import OVER_AFTER_S
 
 OTHER = "i-0abc000000000002"
-STATE_RUNNING = json.dumps(
-    {
-        "detail-type": "EC2 Instance State-change Notification",
-        "source": "aws.ec2",
-        "detail": {"instance-id": ME, "state": "running"},
-    }
-)
+STATE_RUNNING = state_change(ME, "running")
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ class Grounds(StrEnum):
     """About something else than EC2 instances."""
     CLOSED = "closed"
     """The end of what an earlier message has announced."""
+    BEFORE_BOOT = "before_boot"
+    """Over, because the instance has been booted since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,9 @@ class ForInstance:
     instance_id: str
     hook: LifecycleHook | None = None
     """To be completed when the instance may go; None where nobody waits."""
+    over_if_booted_after: datetime | None = None
+    """A boot later than this shows that it is over; None where a boot shows nothing. Only the
+    instance itself knows when it was booted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

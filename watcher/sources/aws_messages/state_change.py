@@ -15,6 +15,9 @@ _ENDING = ("stopping", "stopped", "shutting-down", "terminated")
 def parse_state_change(event: Event) -> Reading:
     """Return the termination that the new state is part of; it is under way, so no time is left.
 
+    The instance is stopped and started again within minutes if that is what somebody wanted, while
+    the message is still there; a boot since then shows it.
+
     Only whole words count: a handler that looked for substrings has drained nodes on ``""``.
 
     Raises:
@@ -37,4 +40,5 @@ def parse_state_change(event: Event) -> Reading:
         instance_id=instance_id,
         detail=detail({}, event.oddities),
     )
-    return Notices((ForInstance(notice=notice, instance_id=instance_id),))
+    told = ForInstance(notice=notice, instance_id=instance_id, over_if_booted_after=event.emitted)
+    return Notices((told,))
