@@ -6,7 +6,6 @@ ends the process.
 """
 
 import argparse
-import contextlib
 import json
 import logging
 import os
@@ -17,10 +16,10 @@ from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
-from watcher import daemon, explain
+from watcher import console, daemon, explain
 from watcher.config import Config
 from watcher.doctor import command as doctor
-from watcher.errors import ConfigError, StartFailed
+from watcher.errors import AwsCallFailed, ConfigError, StartFailed
 from watcher.logs import start_logging
 from watcher.node_queue import command as queue
 from watcher.relay import command as relay
@@ -64,10 +63,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
-    sys.exit(_dispatch(_parser().parse_args(argv)))
+    sys.exit(_dispatch(argv))
 
 
-def _dispatch(arguments: argparse.Namespace) -> int:
+def _dispatch(argv: Sequence[str] | None) -> int:
     commands: Mapping[str, Callable[[argparse.Namespace], int]] = {
         "run": _run,
         "check-config": _check_config,
@@ -78,16 +77,27 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         "simulate": aws_simulator.run,
     }
     try:
+        arguments = _arguments(argv)
         return commands[arguments.command](arguments)
     except ConfigError as error:
-        _complain(error)
+        console.complain(error)
         return os.EX_CONFIG
-    except StartFailed as error:
-        sys.stderr.write(f"reprieve-watcher: {error}\n")
+    except (StartFailed, AwsCallFailed) as error:
+        console.complain(error)
         return 1
+    except KeyboardInterrupt:  # as a shell reports it; run, relay and simulate end in order instead
+        return 128 + Signals.SIGINT
     except Exception:
         log.exception("the daemon ends on a bug; restarted, it reads everything again")
         return 1
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return _parser().parse_args(argv)
+    except SystemExit:
+        console.flush()  # it was a help text or the version, which argparse has only buffered
+        raise
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -129,33 +139,9 @@ def _check_config(arguments: argparse.Namespace) -> int:
             for key, (value, origin) in rows.items()
         ]
     for sentence in strangers(os.environ):
-        _complain(sentence)
-    _print(lines)
+        console.complain(sentence)
+    console.show("".join(f"{line}\n" for line in lines))
     return 0
-
-
-def _print(lines: Sequence[str]) -> None:
-    """Write lines to standard output; a file's name in them may be no text.
-
-    Raises:
-        ConfigError: Standard output is full or closed.
-    """
-    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace").decode()
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except AttributeError as error:  # Python's word for a closed one
-        raise ConfigError("standard output is closed") from error
-    except OSError as error:
-        # What is left in the buffer would fail again, with a traceback, when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise ConfigError(f"standard output: {error.strerror}") from error
-
-
-def _complain(message: object) -> None:
-    """Write a line to standard error, if there is one."""
-    with contextlib.suppress(OSError, AttributeError):
-        sys.stderr.write(f"reprieve-watcher: {message}\n")
 
 
 def _value(effective: Effective, key: str) -> str | float | bool | None:

@@ -7,7 +7,8 @@
     ├── StartFailed             what a start needs can't be had now; exit status 1, start it again
     ├── FlagUnreadable          a flag that is damaged or void; it is removed
     ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
-    ├── AwsCallFailed           AWS did not do what an API call asked for; its caller decides
+    ├── AwsCallFailed           AWS did not do what an API call asked for; its caller decides, and
+    │                           a command of a person's ends with status 1
     ├── SourceError             it is *unknown* whether there is a notice; never "no notice"
     │   ├── SourceUnavailable   no usable answer: time-out, refused, reset, 401, 403, 5xx
     │   │   └── SourceThrottled the cloud asks for fewer requests: 429, 503

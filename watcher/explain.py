@@ -8,13 +8,13 @@ import argparse
 import difflib
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
+from watcher import console
 from watcher.errors import ConfigError, SourceMalformed
 from watcher.notice import Moment, Notice, rfc3339
 from watcher.policy import stand
@@ -47,7 +47,7 @@ and the next message of a queue, which stays there:
   aws sqs receive-message --queue-url URL --query 'Messages[0].Body' --output text |
     reprieve-watcher explain aws-sqs -
 
-exit status: 0 notices or ignored, 1 refused, 78 no such source or file"""
+exit status: 0 notices or ignored, 1 refused, 78 no such source or file, or nothing to print to"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +167,14 @@ def _shown(told: _Told, left_from: Moment) -> dict[str, object]:
 
 
 def _print(answer: Mapping[str, object], *, status: int) -> int:
-    sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+    console.show(json.dumps(answer, indent=2) + "\n")
     return status
 
 
 def _body(file: str) -> bytes:
     """Read one byte more than the largest message has, so that too large is seen as such."""
     if file == "-":
-        return sys.stdin.buffer.read(MESSAGE_LIMIT_BYTES + 1)
+        return console.read(MESSAGE_LIMIT_BYTES + 1)
     try:
         with Path(file).open("rb") as opened:
             return opened.read(MESSAGE_LIMIT_BYTES + 1)

@@ -4,12 +4,12 @@ import argparse
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from watcher import console
 from watcher.config import Config
 from watcher.doctor import aws_checks, aws_queue
 from watcher.doctor.aws_evidence import examine
@@ -41,9 +41,9 @@ def run(config: Config, *, as_json: bool) -> int:
     is_wrong = any(finding.verdict is Verdict.WRONG for finding in findings)
     if as_json:
         document = {"healthy": not is_wrong, "findings": [asdict(one) for one in findings]}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        console.show(json.dumps(document, indent=2) + "\n")
     else:
-        sys.stdout.write("".join(f"{finding}\n" for finding in findings))
+        console.show("".join(f"{finding}\n" for finding in findings))
     return 1 if is_wrong else os.EX_OK
 
 
