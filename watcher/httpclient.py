@@ -45,19 +45,24 @@ class HttpClient:
     Args:
         base_url: Where every path is; a slash at its end makes no difference.
         limit_s: Longest that a call may take, in seconds.
+        body_limit_bytes: Largest body that is read.
     """
 
-    def __init__(self, base_url: str, limit_s: float = CALL_LIMIT_S) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        limit_s: float = CALL_LIMIT_S,
+        *,
+        body_limit_bytes: int = BODY_LIMIT_BYTES,
+    ) -> None:
         self._base_url = base_url.rstrip("/")
         self._limit_s = limit_s
+        self._body_limit_bytes = body_limit_bytes
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=1, keepalive_timeout=_IDLE_LIMIT_S),
-            timeout=aiohttp.ClientTimeout(
-                total=self._limit_s, sock_connect=_CONNECT_SHARE * self._limit_s
-            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"Accept-Encoding": "identity", "User-Agent": "reprieve-watcher"},
             auto_decompress=False,
@@ -74,43 +79,57 @@ class HttpClient:
         if self._session is not None:
             await self._session.close()
 
-    async def call(self, method: str, path: str, headers: Mapping[str, str]) -> Answer:
-        """Return the server's answer to one request, whatever its status.
+    async def call(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        data: bytes | None = None,
+        *,
+        limit_s: float | None = None,
+    ) -> Answer:
+        """Return the server's answer to one request, whatever its status; ``data`` is its body.
 
         The body is always read to its end: a connection with an unread body can't be used again.
+        With ``limit_s`` the call may take longer, for an answer that is held back on purpose; the
+        connection has to be there as soon as for any other.
 
         Raises:
             SourceUnavailable: No complete answer within the limit: ``unreachable`` if there was
                 no connection, ``timeout`` if there was one and nothing came over it, else
                 ``connection``: reset, cut short, or not HTTP.
-            SourceMalformed: The body is larger than BODY_LIMIT_BYTES.
+            SourceMalformed: The body is larger than the client reads.
         """
         if self._session is None:
             raise RuntimeError("HttpClient is used outside its async with block")
         what = f"{method} {self._base_url}{path}"
+        limit_s = self._limit_s if limit_s is None else limit_s
+        timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=_CONNECT_SHARE * self._limit_s)
+        url = self._base_url + path
         try:
             async with self._session.request(
-                method, self._base_url + path, headers=headers, allow_redirects=False
+                method, url, headers=headers, data=data, allow_redirects=False, timeout=timeout
             ) as response:
-                return Answer(response.status, response.headers, await _body(response, what))
+                body = await _body(response, what, self._body_limit_bytes)
+                return Answer(response.status, response.headers, body)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             reason = f"{type(error).__name__}: {error}"[:256]
             raise SourceUnavailable(f"{what}: {reason}", outcome="unreachable") from error
         except TimeoutError as error:
             raise SourceUnavailable(
-                f"{what}: no answer within {self._limit_s:g} s", outcome="timeout"
+                f"{what}: no answer within {limit_s:g} s", outcome="timeout"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"[:256]
             raise SourceUnavailable(f"{what}: {reason}", outcome="connection") from error
 
 
-async def _body(response: aiohttp.ClientResponse, what: str) -> bytes:
+async def _body(response: aiohttp.ClientResponse, what: str, limit_bytes: int) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > BODY_LIMIT_BYTES:
+        if len(body) > limit_bytes:
             # The rest is not worth reading, so the connection can't be used again.
             response.close()
-            raise SourceMalformed(f"{what}: the body is larger than {BODY_LIMIT_BYTES} bytes")
+            raise SourceMalformed(f"{what}: the body is larger than {limit_bytes} bytes")
     return bytes(body)
