@@ -54,6 +54,19 @@ class Recipient:
                 found.append(told)
         return found
 
+    def is_only_one(self, notices: Notices) -> bool:
+        """Tell whether the notices are for this instance alone, so that nobody else needs them.
+
+        Raises:
+            SourceUnavailable: It is unknown which instance this is.
+        """
+        instance_id = self.require_known()
+        # Nobody has asked who else is in a reservation; it is seldom for one instance.
+        return all(
+            isinstance(told, ForInstance) and told.instance_id == instance_id
+            for told in notices.addressed
+        )
+
     async def _in_reservation(self, told: ForReservation, instance_id: str) -> list[ForInstance]:
         ask = partial(self._ec2.members, told.reservation_id, instance_id)
         members = await self._asking.call(lambda: ask)

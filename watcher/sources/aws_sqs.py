@@ -2,7 +2,7 @@
 
 A message is an edge: once deleted, nobody says it again. So it is hidden while the actions run, and
 deleted when they are done; a daemon that dies before that hears it once more. What is for another
-instance is left as it is, for its owner.
+instance too is left as it is, for its owner, whatever is done about it here.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -124,7 +124,8 @@ class AwsSqs:
         if not mine:
             hands.intake.tell(message, "foreign", "it is for other instances", reading)
             return []
-        hands.custody.take(message)
+        if self._recipient.is_only_one(reading):
+            hands.custody.take(message)  # what is not taken is neither kept hidden nor deleted
         if since := [began for told in mine if (began := booted_since(told, self._now()))]:
             why = f"it was said before {rfc3339(since[0])}, when this node was booted"
             hands.intake.tell(message, f"ignored_{Grounds.BEFORE_BOOT}", why, reading)
