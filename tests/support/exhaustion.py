@@ -1,4 +1,4 @@
-"""A process that has used up its file descriptors, for as long as a test needs it."""
+"""A process that is short of something, for as long as a test needs it."""
 
 import errno
 import os
@@ -20,6 +20,20 @@ def all_descriptors_used() -> Iterator[None]:
         for descriptor in taken:
             os.close(descriptor)
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@contextmanager
+def file_size_limit(limit_bytes: int) -> Iterator[None]:
+    """Let this process make no file longer inside the block; a write across it is cut short.
+
+    The whole process is meant, and what pytest captures as well.
+    """
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def _take_all(taken: list[int]) -> None:

@@ -11,7 +11,7 @@ from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import SqsQueue, region_of
 from watcher.config import Config
-from watcher.errors import ConfigError
+from watcher.errors import ConfigError, StartFailed
 from watcher.faces.probes import Probes
 from watcher.faces.server import keep_serving
 from watcher.health import SourceHealth
@@ -19,7 +19,8 @@ from watcher.metrics import Metrics
 from watcher.process import now, stop_event
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
-from watcher.relay.handlers import make_handler
+from watcher.relay.handlers import Handler, make_handler
+from watcher.relay.lines import ReaderGone
 from watcher.relay.relay import DRAIN_LIMIT_S, POLL_S, VISIBILITY_S, Parts, Relay
 from watcher.sdnotify import notify
 from watcher.sources.aws_intake import Intake
@@ -77,7 +78,9 @@ def run(config: Config) -> None:
     """Relay until SIGTERM, SIGINT or SIGHUP; a second one ends the process at once.
 
     Raises:
-        ConfigError: There is no queue, no tag for a shared one, or no boto3.
+        ConfigError: There is no queue, no tag for a shared one, no boto3, or the handler can't
+            be used.
+        StartFailed: What reads our standard output has ended.
     """
     relay = config.relay
     if relay.queue_url is None:
@@ -90,10 +93,20 @@ def run(config: Config) -> None:
         # EC2 would be asked for the key alone, and every other cluster's instances would be ours.
         raise ConfigError(f"--cluster-tag {relay.cluster_tag}: write KEY, or KEY=VALUE with both")
     require_boto3("the relay")
-    asyncio.run(_serve(config, relay.queue_url))
+    handler = make_handler(relay.handler)
+    try:
+        asyncio.run(_serve(config, relay.queue_url, handler))
+    except ExceptionGroup as errors:
+        gone, others = errors.split(ReaderGone)
+        if gone is None or others is not None:
+            raise
+        raise StartFailed(
+            "standard output: nobody reads it any more. What was in hand stays in the queue; "
+            "start the relay again with a reader"
+        ) from errors
 
 
-async def _serve(config: Config, url: str) -> None:
+async def _serve(config: Config, url: str, handler: Handler) -> None:
     stop = stop_event()
     metrics = Metrics()
     health = SourceHealth(QUEUE, KEYS, now(), metrics)
@@ -107,7 +120,7 @@ async def _serve(config: Config, url: str) -> None:
             intake=Intake(metrics, now),
             custody=custody,
             addressees=Addressees(ec2, tag, now),
-            delivery=Delivery(make_handler(config.relay.handler), metrics, now),
+            delivery=Delivery(handler, metrics, now),
         )
         probes = Probes((health,), metrics, config.faces.blind_limit_s, now)
         routes = {

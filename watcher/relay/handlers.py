@@ -2,8 +2,6 @@
 
 import json
 import logging
-import os
-import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Protocol
 
 from watcher.errors import ActionRetryable, WatcherError
 from watcher.notice import rfc3339
+from watcher.relay.lines import Lines
 from watcher.side_thread import SideThread
 from watcher.sources.aws_messages.reading import ForInstance
 
@@ -48,44 +47,39 @@ class LogHandler:
 class LinesHandler:
     """Appends each notice as one line of JSON: for programs, and for tests.
 
-    A line is in the file, though perhaps not yet on disk, when its notice counts as handled.
+    A notice counts as handled when its whole line is there, though perhaps not yet on disk.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self._thread = SideThread[None]("relay-lines")
 
     async def handle(self, told: ForInstance, /) -> None:
-        """Append it; None as the path means standard output.
+        """Append it.
 
         Raises:
-            ActionRetryable: The file can't be written at the moment.
+            ActionRetryable: It can't be written at the moment, or not all of it.
+            ReaderGone: Nobody reads standard output any more.
         """
         line = json.dumps(shown(told)) + "\n"
-        append = partial(self._append, line.encode("ascii"))
-        await self._thread.call(lambda: append)
-
-    def _append(self, line: bytes) -> None:
+        append = partial(self._lines.append, line.encode("ascii"))
         try:
-            if self._path is None:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
-                return
-            # One write to a file that is open for appending: relays share it line by line.
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+            await self._thread.call(lambda: append)
         except OSError as error:
-            raise ActionRetryable(f"{self._path or 'stdout'}: {error.strerror}") from error
+            raise ActionRetryable(f"{self._lines.name}: {error.strerror}") from error
 
 
 def make_handler(word: str) -> Handler:
-    """Return the handler that the setting names: ``log``, ``-`` or a file."""
+    """Return the handler that the setting names: ``log``, ``-`` or a file; blocks.
+
+    Raises:
+        ConfigError: It can't be used.
+    """
     if word == "log":
         return LogHandler()
-    return LinesHandler(None if word == "-" else Path(word).absolute())
+    lines = Lines(None if word == "-" else Path(word).absolute())
+    lines.require_usable()
+    return LinesHandler(lines)
 
 
 def shown(told: ForInstance) -> dict[str, object]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.moto_aws import Moto, spot_warning
+from tests.support.moto_proxy import without_deletes
 from watcher.config import Config, RelayConfig
 from watcher.errors import ConfigError
 from watcher.relay.command import run
@@ -37,15 +38,28 @@ def test_relay_is_refused_when_a_setting_is_missing_or_half(
         run(Config(relay=config))
 
 
+def test_relay_is_refused_when_its_handler_is_a_directory(tmp_path: Path) -> None:
+    """At the start, not when the first notice is to be written."""
+    with pytest.raises(ConfigError, match="is a directory; name a file in it"):
+        run(Config(relay=RelayConfig(queue_url=QUEUE, handler=str(tmp_path))))
+
+
 @asynccontextmanager
-async def relay_process(queue_url: str, handler: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def relay_process(
+    queue_url: str,
+    handler: Path | str,
+    stdout: int | None = None,
+    stderr: int = asyncio.subprocess.DEVNULL,
+    **environment: str,
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run ``reprieve-watcher relay`` in the block."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "watcher", "relay", "--listen=127.0.0.1:0"),
         f"--queue-url={queue_url}",
         f"--handler={handler}",
-        stderr=asyncio.subprocess.DEVNULL,
-        env=os.environ,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, **environment},
     )
     try:
         yield process
@@ -90,7 +104,54 @@ async def test_other_relay_handles_everything_when_one_is_killed_with_its_hands_
                 assert await second.wait() == 0
 
 
-async def eventually_all(count: Callable[[], Counter[str]], wanted: int) -> None:
+@pytest.mark.e2e
+@pytest.mark.slow  # the visibility has to run out
+async def test_notice_is_handled_again_when_its_relay_is_killed_before_the_delete(
+    moto: Moto, tmp_path: Path
+) -> None:
+    """Twice for the handler, under one id, and never not at all."""
+    url = await asyncio.to_thread(moto.queue)
+    file = tmp_path / "notices.jsonl"
+    await asyncio.to_thread(moto.send, url, [spot_warning("i-1")])
+    async with without_deletes(moto) as proxy:
+        async with relay_process(url, file, AWS_ENDPOINT_URL=proxy.url) as first:
+            async with asyncio.timeout(20):
+                await proxy.held.wait()
+            assert instances(file)() == {"i-1": 1}
+            first.send_signal(signal.SIGKILL)
+            await first.wait()
+        await moto.becomes(url, (0, 1))
+    async with relay_process(url, file):
+        async with asyncio.timeout(40):
+            await eventually_all(instances(file), 1, times=2)
+        await moto.becomes(url, (0, 0))
+    once, again = (json.loads(line) for line in file.read_text().splitlines())
+    assert once["id"] == again["id"]
+
+
+@pytest.mark.e2e
+async def test_relay_ends_in_one_line_when_nobody_reads_its_standard_output(moto: Moto) -> None:
+    """With status 1, and with the message still in the queue for whoever is started next."""
+    url = await asyncio.to_thread(moto.queue)
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        async with relay_process(url, "-", writing, asyncio.subprocess.PIPE) as relay:
+            await asyncio.to_thread(moto.send, url, [spot_warning("i-1")])
+            async with asyncio.timeout(30):
+                _, said = await relay.communicate()
+    finally:
+        os.close(writing)
+    assert relay.returncode == 1
+    assert b"Traceback" not in said
+    assert said.splitlines()[-1].startswith(b"reprieve-watcher: standard output: nobody reads it")
+    assert await asyncio.to_thread(moto.counts, url) == (0, 1)
+
+
+async def eventually_all(count: Callable[[], Counter[str]], wanted: int, times: int = 1) -> None:
     """Wait until so many instances are there; longer than a visibility of ten seconds."""
-    while len(await asyncio.to_thread(count)) < wanted:  # noqa: ASYNC110 - another process's file
+    while True:
+        counted = await asyncio.to_thread(count)
+        if len(counted) >= wanted and min(counted.values()) >= times:
+            return
         await asyncio.sleep(0.1)

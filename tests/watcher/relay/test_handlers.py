@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.aws_bodies import addressed, body
+from tests.support.exhaustion import file_size_limit
 from watcher.errors import ActionRetryable
 from watcher.relay.handlers import LinesHandler, LogHandler, make_handler
+from watcher.relay.lines import Lines
 from watcher.sources.aws_messages.reading import ForInstance
 
 LINE = {
@@ -42,7 +44,7 @@ async def test_lines_are_appended_when_a_file_is_the_handler(tmp_path: Path) -> 
     """What was there stays: two relays share the file."""
     file = tmp_path / "notices.jsonl"
     file.write_text("{}\n")
-    handler = make_handler(str(file))
+    handler = LinesHandler(Lines(file))
     await handler.handle(told())
     first, line = file.read_text().splitlines()
     shown = json.loads(line)
@@ -63,5 +65,19 @@ async def test_line_goes_to_standard_output_when_that_is_the_handler(
 
 async def test_handler_may_be_tried_again_when_the_file_can_not_be_written(tmp_path: Path) -> None:
     """The message stays in the queue until it can be."""
+    file = tmp_path / "missing" / "notices.jsonl"
     with pytest.raises(ActionRetryable, match="missing"):
-        await LinesHandler(tmp_path / "missing" / "notices.jsonl").handle(told())
+        await LinesHandler(Lines(file)).handle(told())
+
+
+async def test_line_counts_only_when_it_is_whole_after_a_file_size_limit(tmp_path: Path) -> None:
+    """What the limit has cut off is no notice; the whole line follows on a line of its own."""
+    file = tmp_path / "notices.jsonl"
+    handler = LinesHandler(Lines(file))
+    await handler.handle(told())
+    with file_size_limit(file.stat().st_size + 40), pytest.raises(ActionRetryable, match="large"):
+        await handler.handle(told())
+    await handler.handle(told())
+    first, torn, last = file.read_text().splitlines()
+    assert first == last
+    assert torn == first[:40]
