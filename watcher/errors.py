@@ -7,8 +7,10 @@
     ├── StartFailed             what a start needs can't be had now; exit status 1, start it again
     ├── FlagUnreadable          a flag that is damaged or void; it is removed
     ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
-    ├── AwsCallFailed           AWS did not do what an API call asked for; its caller decides, and
-    │                           a command of a person's ends with status 1
+    ├── CloudCallFailed         a cloud did not do what an API call asked for; its caller decides,
+    │   │                       and a command of a person's ends with status 1
+    │   ├── AwsCallFailed
+    │   └── GcpCallFailed
     ├── SourceError             it is *unknown* whether there is a notice; never "no notice"
     │   ├── SourceUnavailable   no usable answer: time-out, refused, reset, 401, 403, 5xx
     │   │   └── SourceThrottled the cloud asks for fewer requests: 429, 503
@@ -46,18 +48,26 @@ class SourceFinished(WatcherError):
     """Raised when a source's notices come to an end, which they never should."""
 
 
-class AwsCallFailed(WatcherError):
-    """Raised when a call of an AWS API has failed.
+class CloudCallFailed(WatcherError):
+    """Raised when a call of a cloud's API has failed.
 
     Attributes:
         outcome: One word of a small fixed set, fit for a metric's label.
-        code: AWS's own code, such as ``AccessDenied``; empty when AWS was not reached.
+        code: The cloud's own code, such as ``AccessDenied``; empty when it was not reached.
     """
 
     def __init__(self, message: str, *, outcome: str, code: str = "") -> None:
         super().__init__(message)
         self.outcome = outcome
         self.code = code
+
+
+class AwsCallFailed(CloudCallFailed):
+    """Raised when a call of an AWS API has failed."""
+
+
+class GcpCallFailed(CloudCallFailed):
+    """Raised when a call of a Google Cloud API has failed."""
 
 
 class SourceError(WatcherError):
