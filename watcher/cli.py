@@ -16,15 +16,17 @@ from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
-from watcher import console, daemon, explain
+from watcher import console, daemon
 from watcher.config import Config
 from watcher.doctor import command as doctor
 from watcher.errors import AwsCallFailed, ConfigError, StartFailed
+from watcher.explain import command as explain
 from watcher.logs import start_logging
 from watcher.node_queue import command as queue
 from watcher.relay import command as relay
 from watcher.settings import LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load, strangers
-from watcher.simulator import command as aws_simulator
+from watcher.simulator import command as simulator
+from watcher.simulator.clouds import SIMULATORS
 from watcher.sources import CLOUDS
 
 log = logging.getLogger(__name__)
@@ -74,7 +76,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         "explain": explain.run,
         "queue": queue.run,
         "relay": _relay,
-        "simulate": aws_simulator.run,
+        "simulate": simulator.run,
     }
     try:
         arguments = _arguments(argv)
@@ -179,11 +181,12 @@ def _parser() -> _Parser:
     relay.add_arguments(relaying)
     queues = commands.add_parser("queue", help="make and remove nodes' queues", allow_abbrev=False)
     queue.add_arguments(queues)
-    words = commands.add_parser("explain", help="say what AWS's words mean", allow_abbrev=False)
+    words = commands.add_parser("explain", help="say what a cloud's words mean", allow_abbrev=False)
     explain.add_arguments(words)
     simulate = commands.add_parser("simulate", help="play a cloud's metadata service on loopback")
     clouds = simulate.add_subparsers(dest="simulated", required=True, metavar="CLOUD")
-    aws_simulator.add_arguments(clouds.add_parser("aws", help="EC2 instance metadata"))
+    for name, simulated in SIMULATORS.items():
+        simulator.add_arguments(clouds.add_parser(name, help=simulated.summary), name)
     return parser
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from watcher.cli import main
-from watcher.explain import SOURCES
+from watcher.explain.aws import AWS_BODIES
 from watcher.sources import aws_windows
 from watcher.sources.aws_messages.reading import Grounds
 from watcher.sources.aws_messages.registry import PARSERS
@@ -20,7 +20,7 @@ EXAMPLES = re.findall(r"^    \$ reprieve-watcher (.*)\n((?:    .*\n)+)", PAGE, f
 
 def test_page_lists_every_kind_source_and_ground_when_read() -> None:
     """In the words that stand in messages, on the command line and in metrics."""
-    words = {word for kind in PARSERS for word in kind} | set(SOURCES) | set(Grounds)
+    words = {word for kind in PARSERS for word in kind} | set(AWS_BODIES) | set(Grounds)
     assert [word for word in words if f"`{word}" not in PAGE] == []
 
 

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+from watcher.simulator.aws.scenario import INSTANCE_KEYS
+from watcher.simulator.aws.vocabulary import WORDS
 from watcher.simulator.faults import FaultKind
-from watcher.simulator.scenario_file import INSTANCE_KEYS
-from watcher.simulator.vocabulary import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "simulator.md").read_text()

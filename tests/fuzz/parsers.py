@@ -11,19 +11,21 @@ import atheris
 
 with atheris.instrument_imports(include=["watcher.sources", "watcher.notice"]):
     from watcher.errors import SourceMalformed
-    from watcher.explain import SOURCES
+    from watcher.explain.answer import Asked
+    from watcher.explain.bodies import BODIES
     from watcher.notice import Moment
 
 RECEIVED = Moment(datetime(2026, 11, 30, 10, 5, 8, 123_457, tzinfo=UTC), 7000.0)
+ASKED = Asked(received=RECEIVED, instance_id="i-0beef000000000001")
 
 
 def main(source: str, seconds: str, corpus: str) -> None:
     """Fuzz until the seconds are over; libFuzzer then ends the process."""
-    parse = SOURCES[source]
+    explain = BODIES[source].explain
 
     def once(data: bytes) -> None:
         try:
-            parse(data, RECEIVED, "i-0beef000000000001")
+            explain(data, ASKED)
         except SourceMalformed:
             return
 

@@ -1,4 +1,4 @@
-"""Every parser of AWS's bodies, under a minute of coverage-guided fuzzing each."""
+"""Every parser of a cloud's bodies, under a minute of coverage-guided fuzzing each."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.aws_bodies import DATA
-from watcher.explain import SOURCES
+from watcher.explain.bodies import BODIES
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
@@ -16,7 +16,7 @@ SECONDS = 60
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", BODIES)
 def test_parser_answers_or_refuses_when_fuzzed(source: str, tmp_path: Path) -> None:
     """Starting from the documented bodies, nothing makes it raise anything else."""
     corpus = tmp_path / "corpus"

@@ -19,8 +19,8 @@ from tests.support.watcher_process import (
     requests_seen,
     simulator_process,
 )
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 
 pytestmark = pytest.mark.e2e
@@ -31,7 +31,7 @@ SLEEPS = ("sleep", "60")
 @pytest.fixture
 async def cloud() -> AsyncIterator[str]:
     """A simulated EC2 whose notices the test issues."""
-    async with serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", 0) as url:
+    async with serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as url:
         yield url
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.clocks import eventually
 from tests.support.watcher_process import WatcherProcess, control
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 from watcher.sources import aws_diagnosis
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture
 async def cloud() -> AsyncIterator[str]:
     """A simulated EC2 whose changes the test makes."""
-    scenario = Scenario(life_cycle="capacity-block")
+    scenario = AwsScenario(life_cycle="capacity-block")
     async with serving(make_app(scenario, ScenarioClock()), "127.0.0.1", 0) as url:
         yield url
 

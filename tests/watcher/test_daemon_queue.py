@@ -15,8 +15,8 @@ import pytest
 from tests.support.clocks import eventually
 from tests.support.moto_aws import Moto, spot_warning
 from tests.support.watcher_process import WatcherProcess, control
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 
 pytestmark = pytest.mark.e2e
@@ -28,7 +28,7 @@ ME = "i-0123456789abcdef0"
 @pytest.fixture
 async def cloud() -> AsyncIterator[str]:
     """A simulated metadata service whose notices the test issues."""
-    async with serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", 0) as url:
+    async with serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as url:
         yield url
 
 

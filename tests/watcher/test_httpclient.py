@@ -10,8 +10,8 @@ import pytest
 from tests.support.scripted_imds import ScriptedImds
 from watcher.errors import SourceMalformed, SourceUnavailable
 from watcher.httpclient import BODY_LIMIT_BYTES, HttpClient
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 
 TOKEN = "/latest/api/token"  # noqa: S105 - the one path that needs no token, so any test may script it
@@ -157,7 +157,7 @@ async def test_client_is_unreachable_when_packets_are_dropped() -> None:
 async def test_client_reaches_the_service_when_its_address_is_ipv6() -> None:
     """An instance in an IPv6-only subnet has no other."""
     async with (
-        serving(make_app(Scenario(), ScenarioClock()), "::1", 0) as url,
+        serving(make_app(AwsScenario(), ScenarioClock()), "::1", 0) as url,
         HttpClient(url) as client,
     ):
         assert (await client.call("GET", "/latest/meta-data/", {})).status == 401

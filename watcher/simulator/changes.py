@@ -1,140 +1,28 @@
-"""What can happen to the simulated instance and its metadata service, each with its moment.
+"""What can happen in any scenario: the base of every change, and those about the requests.
 
 Moments (``at_s``) are seconds after the simulator is ready; every other time is relative to the
-change's own moment. :mod:`watcher.simulator.vocabulary` reads these from words.
+change's own moment. Each cloud adds the changes that only it knows.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from watcher.simulator.faults import Fault
-from watcher.simulator.options import OptionsModified
-
-SPOT_WINDOW_S = 120.0
-"""Seconds between a Spot notice and its `time`. Source: EC2 user guide, Spot interruption
-notices (read 2026-11-30): two minutes, best effort."""
-
-HIBERNATE_WINDOW_S = 0.0
-"""Hibernation starts with the notice. Source: EC2 user guide, hibernation (read 2026-11-30)."""
-
-
-class SpotAction(StrEnum):
-    """What EC2 does to the instance at the end of the window."""
-
-    TERMINATE = "terminate"
-    STOP = "stop"
-    HIBERNATE = "hibernate"
-
-    @property
-    def window_s(self) -> float:
-        """Seconds of warning that EC2 aims at for this action."""
-        return HIBERNATE_WINDOW_S if self is SpotAction.HIBERNATE else SPOT_WINDOW_S
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NoticeIssued:
-    """The instance is marked: ``action`` follows ``window_s`` after the notice.
-
-    ``ago_s`` back-dates the notice, so that a deadline can lie in the past. A sliding one is
-    computed anew at every look, which EC2 never does and the mocks of it do.
-    """
-
-    at_s: float
-    action: SpotAction
-    window_s: float
-    ago_s: float = 0.0
-    is_sliding: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoticeWithdrawn:
-    """The instance is no longer marked."""
+class Change:
+    """Something that happens at a moment."""
 
     at_s: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RebalanceRecommended:
-    """The instance is at elevated risk; EC2 never takes that back. Sliding is as in a notice."""
-
-    at_s: float
-    is_sliding: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MaintenanceScheduled:
-    """A scheduled event is announced, or the one of that id is rescheduled.
-
-    ``not_after_s`` None leaves the end out; an empty one is there without a time, which EC2 has
-    been seen to send as well.
-    """
-
-    at_s: float
-    event_id: str
-    code: str
-    description: str
-    not_before_s: float
-    not_after_s: float | None = None
-    not_before_deadline_s: float | None = None
-    is_not_after_empty: bool = False
-
-
-class EventEnd(StrEnum):
-    """How a scheduled event ends, in the spelling of EC2."""
-
-    COMPLETED = "completed"
-    CANCELED = "canceled"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MaintenanceEnded:
-    """A scheduled event goes to the history; one that stays listed is in both lists, ended."""
-
-    at_s: float
-    event_id: str
-    state: EventEnd
-    stays_listed: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TargetStateSet:
-    """The instance's Auto Scaling group begins to take it to ``state``: an open set of words."""
-
-    at_s: float
-    state: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FaultsArmed:
+class FaultsArmed(Change):
     """Faults come in force, in this order."""
 
-    at_s: float
     faults: tuple[Fault, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FaultsLifted:
+class FaultsLifted(Change):
     """All faults end."""
-
-    at_s: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TokensExpired:
-    """Every token minted so far becomes unknown, as when the metadata service restarts."""
-
-    at_s: float
-
-
-InstanceChange = (
-    NoticeIssued
-    | NoticeWithdrawn
-    | RebalanceRecommended
-    | MaintenanceScheduled
-    | MaintenanceEnded
-    | TargetStateSet
-)
-"""What happens to the instance."""
-
-Change = InstanceChange | OptionsModified | FaultsArmed | FaultsLifted | TokensExpired
-"""What happens to the instance, or to the service that tells of it."""

@@ -7,7 +7,7 @@ from aiohttp import web
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.play import Play
 from watcher.simulator.values import ScenarioError, table
-from watcher.simulator.vocabulary import WORDS, change_of
+from watcher.simulator.vocabulary import change_of
 
 PREFIX = "/simulator/"
 
@@ -18,10 +18,11 @@ class Control:
     def __init__(self, clock: ScenarioClock, play: Play) -> None:
         self._clock = clock
         self._play = play
+        self._words = play.stage.words
 
     def routes(self) -> list[web.RouteDef]:
         """List the routes; the last one takes what is left under the prefix."""
-        changes = [web.post(PREFIX + name, self.make_change) for name in WORDS]
+        changes = [web.post(PREFIX + name, self.make_change) for name in self._words]
         return [
             *changes,
             web.delete(PREFIX + "fault", self.lift_faults),
@@ -39,21 +40,12 @@ class Control:
 
     async def refuse_unknown(self, request: web.Request) -> web.Response:
         """Refuse what is no control, which would look like a path of the cloud's otherwise."""
-        known = f"POST {', '.join(WORDS)}; DELETE fault; GET requests"
+        known = f"POST {', '.join(self._words)}; DELETE fault; GET requests"
         raise ScenarioError(f"{request.method} {request.path} is no control; there are {known}")
 
     def _changed(self, name: str, fields: dict[str, object]) -> web.Response:
-        self._play.apply(change_of(name, fields, self._clock.elapsed_s()))
-        instance = self._play.instance
-        mark = instance.mark()
-        return web.json_response(
-            {
-                "notice": None if mark is None else {"action": mark.action, "time": mark.time},
-                "rebalance_notice_time": instance.rebalance_time(),
-                "maintenance": instance.maintenance.scheduled,
-                "target_state": instance.target_state,
-            }
-        )
+        self._play.apply(change_of(self._words, name, fields, self._clock.elapsed_s()))
+        return web.json_response(self._play.stage.in_force())
 
 
 def _parsed(body: bytes) -> dict[str, object]:

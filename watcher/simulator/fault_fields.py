@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from watcher.simulator.faults import EVERY_CLOUD_PATH, MOST_FAULTS, Fault, FaultKind
+from watcher.simulator.faults import MOST_FAULTS, Fault, FaultKind
 from watcher.simulator.values import (
     ScenarioError,
     entries,
@@ -49,7 +49,7 @@ def parse_fault(fields: Mapping[str, object]) -> Fault:
         status=_status(kind, fields),
         headers=_headers(fields.get("headers", {})),
         body=_body(fields.get("body", "")),
-        path_prefix=_path_prefix(fields.get("path_prefix", EVERY_CLOUD_PATH)),
+        path_prefix=_path_prefix(fields["path_prefix"]) if "path_prefix" in fields else None,
         count=whole("count", fields["count"], 1, MOST_REQUESTS) if "count" in fields else None,
         for_s=seconds("for_s", fields["for_s"]) if "for_s" in fields else None,
         delay_s=seconds("delay_s", fields.get("delay_s", 0)),

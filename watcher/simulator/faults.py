@@ -10,8 +10,6 @@ from watcher.simulator.values import ScenarioError
 
 log = logging.getLogger(__name__)
 
-EVERY_CLOUD_PATH = "/latest/"
-
 MOST_FAULTS = 100
 """More than a test needs; a script in a loop must not make every request slower."""
 
@@ -46,13 +44,14 @@ class Fault:
     """One fault: for ``count`` requests, for ``for_s`` seconds, or until it is lifted.
 
     ``status`` goes with the kinds `status` and `answer`, ``headers`` and ``body`` with `answer`.
+    Without ``path_prefix`` it happens to the cloud's every path.
     """
 
     kind: FaultKind
     status: int = 503
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    path_prefix: str = EVERY_CLOUD_PATH
+    path_prefix: str | None = None
     count: int | None = None
     for_s: float | None = None
     delay_s: float = 0.0
@@ -70,10 +69,16 @@ class _Armed:
 
 
 class Faults:
-    """The faults in force, oldest first; the first one that fits a request happens to it."""
+    """The faults in force, oldest first; the first one that fits a request happens to it.
 
-    def __init__(self, clock: ScenarioClock) -> None:
+    Args:
+        clock: Tells when a fault is over.
+        root: What the cloud's paths begin with.
+    """
+
+    def __init__(self, clock: ScenarioClock, root: str) -> None:
         self._clock = clock
+        self._root = root
         self._armed: list[_Armed] = []
 
     def refuse(self, number: int) -> None:
@@ -90,7 +95,7 @@ class Faults:
         """Put ``fault`` in force from second ``at_s`` on."""
         ends_at_s = None if fault.for_s is None else at_s + fault.for_s
         self._armed.append(_Armed(fault, ends_at_s, fault.count))
-        log.info("fault in force kind=%s path_prefix=%s", fault.kind, fault.path_prefix)
+        log.info("fault in force kind=%s path_prefix=%s", fault.kind, self._prefix(fault))
 
     def clear(self) -> None:
         """Lift every fault. Requests that hang already go on hanging."""
@@ -101,11 +106,14 @@ class Faults:
         """Return the fault that happens to a request for ``path``, and count the request."""
         self._drop_spent()
         for armed in self._armed:
-            if path.startswith(armed.fault.path_prefix):
+            if path.startswith(self._prefix(armed.fault)):
                 if armed.left is not None:
                     armed.left -= 1
                 return armed.fault
         return None
+
+    def _prefix(self, fault: Fault) -> str:
+        return self._root if fault.path_prefix is None else fault.path_prefix
 
     def _drop_spent(self) -> None:
         now_s = self._clock.elapsed_s()

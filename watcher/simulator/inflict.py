@@ -9,7 +9,7 @@ from typing import NoReturn
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from watcher.simulator.answers import TTL_HEADER, error_page, no_answer
+from watcher.simulator.answers import error_page, no_answer
 from watcher.simulator.distort import distort
 from watcher.simulator.faults import Fault, FaultKind
 
@@ -18,6 +18,8 @@ NOT_THE_CLOUDS = b"\x93\x00\xfe{]\r\n\xff"
 
 SIGN_IN_PAGE = "<html><body>Sign in to use this network.</body></html>"
 """What a captive portal or a proxy puts in the place of the answer."""
+
+_OF_THE_BODY = ("Content-Length", "Content-Type")
 
 _NOT_LET_IN = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
@@ -60,7 +62,7 @@ def _wrong_answer(fault: Fault, request: web.Request) -> web.Response:
 
 def _altered(fault: Fault, answer: web.StreamResponse) -> web.StreamResponse:
     if fault.kind is FaultKind.ANSWER:
-        # The item says what the script says, and only to those whom EC2 lets in.
+        # The item says what the script says, and only to those whom the cloud lets in.
         return answer if answer.status in _NOT_LET_IN else _scripted(fault, answer)
     if answer.status == HTTPStatus.OK and isinstance(answer, web.Response):
         answer.body = distort(fault.kind, _body_of(answer))
@@ -68,10 +70,10 @@ def _altered(fault: Fault, answer: web.StreamResponse) -> web.StreamResponse:
 
 
 def _scripted(fault: Fault, answer: web.StreamResponse) -> web.Response:
+    """Answer as the fault says, under the head that the service puts over every answer."""
     scripted = web.Response(status=fault.status, body=fault.body, content_type="text/plain")
-    if TTL_HEADER in answer.headers:
-        scripted.headers[TTL_HEADER] = answer.headers[TTL_HEADER]
-    scripted.headers.update(fault.headers)
+    kept = {name: text for name, text in answer.headers.items() if name not in _OF_THE_BODY}
+    scripted.headers.update(kept | dict(fault.headers))
     return scripted
 
 

@@ -1,28 +1,25 @@
 """The scenario as it is played: the instance and its metadata service at this moment."""
 
+import asyncio
 from collections import deque
 
-from watcher.simulator.changes import Change, FaultsArmed, FaultsLifted, TokensExpired
+from watcher.simulator.changes import Change, FaultsArmed, FaultsLifted
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.faults import Faults
-from watcher.simulator.instance import Instance
-from watcher.simulator.options import Access, OptionsModified
 from watcher.simulator.scenario import Scenario
-from watcher.simulator.tokens import Tokens
 
 
 class Play:
     """Passes changes to the part that they are about: the scenario's when due, a tester's now.
 
-    There is no timer: :meth:`catch_up` applies what is due, back-dated to its moment, before each
-    answer. What an answer says thus depends on the clock and on nothing else.
+    :meth:`catch_up` applies what is due, back-dated to its moment, before each answer. What an
+    answer says thus depends on the clock and on nothing else; :meth:`run` is there for those who
+    wait for an answer until something changes.
     """
 
     def __init__(self, scenario: Scenario, clock: ScenarioClock) -> None:
-        self.instance = Instance(clock)
-        self.access = Access(scenario.options, scenario.hops)
-        self.tokens = Tokens(clock, scenario.token_ttl_cap_s)
-        self.faults = Faults(clock)
+        self.stage = scenario.stage(clock)
+        self.faults = Faults(clock, self.stage.root)
         self._clock = clock
         self._pending = deque(scenario.timeline())
 
@@ -42,11 +39,17 @@ class Play:
         match change:
             case FaultsArmed():
                 self.faults.refuse(len(change.faults))
-            case OptionsModified() | FaultsLifted() | TokensExpired():
+            case FaultsLifted():
                 pass
             case _:
-                self.instance.refuse(change)
+                self.stage.refuse(change)
         self._apply(change)
+
+    async def run(self) -> None:
+        """Apply each change of the scenario at its moment, and return after the last one."""
+        while self._pending:
+            await asyncio.sleep(self._pending[0].at_s - self._clock.elapsed_s())
+            self.catch_up()
 
     def _apply(self, change: Change) -> None:
         match change:
@@ -55,9 +58,5 @@ class Play:
                     self.faults.add(fault, change.at_s)
             case FaultsLifted():
                 self.faults.clear()
-            case TokensExpired():
-                self.tokens.expire_all()
-            case OptionsModified():
-                self.access.modify(change)
             case _:
-                self.instance.apply(change)
+                self.stage.apply(change)

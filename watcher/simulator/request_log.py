@@ -13,27 +13,31 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from watcher.simulator.answers import TTL_HEADER
-from watcher.simulator.aws import TOKEN_HEADER
 from watcher.simulator.clock import ScenarioClock
 
 KEPT = 10_000
 """Requests kept: nearly three hours of one poll a second."""
 
-HEADERS_THAT_MATTER = (TOKEN_HEADER, TTL_HEADER, "Host", "User-Agent", "Via", "X-Forwarded-For")
-"""Tokens, and the traces that a proxy on the way would leave."""
+HEADERS_THAT_MATTER = (
+    *("X-aws-ec2-metadata-token", "X-aws-ec2-metadata-token-ttl-seconds"),
+    *("Metadata-Flavor", "Metadata"),
+    *("Host", "User-Agent", "Via", "X-Forwarded-For"),
+)
+"""What lets a client in, and the traces that a proxy on the way would leave."""
 
 
 @dataclass(kw_only=True, slots=True)
 class LoggedRequest:
     """One request; ``status`` stays None until it is answered, for ever if it hangs.
 
-    ``connection`` numbers the TCP connections from 1 in the order of their first request.
+    ``query`` is what follows the question mark, as it was sent. ``connection`` numbers the TCP
+    connections from 1 in the order of their first request.
     """
 
     at_s: float
     method: str
     path: str
+    query: str
     headers: dict[str, str]
     connection: int
     fault: str | None
@@ -61,6 +65,7 @@ class RequestLog:
             at_s=self._clock.elapsed_s(),
             method=request.method,
             path=request.path,
+            query=request.rel_url.raw_query_string,
             headers={name: sent[name] for name in HEADERS_THAT_MATTER if name in sent},
             connection=self._connection_number(request),
             fault=fault,

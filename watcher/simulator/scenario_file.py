@@ -6,42 +6,51 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from watcher.simulator.changes import Change
-from watcher.simulator.options import MAX_HOPS, MetadataOptions
-from watcher.simulator.scenario import DEFAULT_INSTANCE_ID, MAX_TOKEN_TTL_S, Scenario
-from watcher.simulator.values import (
-    ScenarioError,
-    entries,
-    refuse_unknown,
-    seconds,
-    signed_seconds,
-    table,
-    text,
-    whole,
-)
-from watcher.simulator.vocabulary import OPTION_FIELDS, change_of, options_modified
+from watcher.simulator.clouds import SIMULATORS
+from watcher.simulator.scenario import Scenario
+from watcher.simulator.values import ScenarioError, entries, refuse_unknown, seconds, table
+from watcher.simulator.vocabulary import Words, change_of
 
-FILE_KEYS = ("instance", "changes")
-INSTANCE_KEYS = (
-    *("id", "life_cycle", "token_ttl_cap_s"),
-    *OPTION_FIELDS,
-    *("hops", "cloud_ahead_s", "no_termination_time"),
-)
+FILE_KEYS = ("cloud", "instance", "changes")
+
+DEFAULT_CLOUD = "aws"
+"""Whose scenario a file is that says nothing: there was one cloud when the first were written."""
 
 
-def load_scenario(path: Path) -> Scenario:
+def load_scenario(
+    path: Path, cloud: str | None = None, instance: Mapping[str, object] | None = None
+) -> Scenario:
     """Return the scenario that the file describes.
+
+    Args:
+        path: The file.
+        cloud: Whose scenario it has to be; without it, whose it says it is.
+        instance: What wins over the file's own `instance`, key by key.
 
     Raises:
         ScenarioError: It can't be read, or it makes no sense; names file and entry.
     """
     try:
-        document = _document(path)
-        refuse_unknown("key", document, FILE_KEYS)
-        written = entries("changes", document.get("changes", []))
-        changes = tuple(_change(number, entry) for number, entry in enumerate(written, 1))
-        return _scenario(table("instance", document.get("instance", {})), changes)
+        return _scenario(_document(path), cloud, instance or {})
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error}") from error
+
+
+def _scenario(
+    document: Mapping[str, object], wanted: str | None, winning: Mapping[str, object]
+) -> Scenario:
+    refuse_unknown("key", document, FILE_KEYS)
+    cloud = str(document.get("cloud", DEFAULT_CLOUD))
+    refuse_unknown("cloud", [cloud], SIMULATORS)
+    if wanted not in (None, cloud):
+        raise ScenarioError(f'it is for cloud = "{cloud}", and {wanted} is to be played')
+    simulated = SIMULATORS[cloud]
+    written = entries("changes", document.get("changes", []))
+    changes = tuple(
+        _change(simulated.words, number, entry) for number, entry in enumerate(written, 1)
+    )
+    instance = table("instance", document.get("instance", {}))
+    return simulated.scenario({**instance, **winning}, changes)
 
 
 def _document(path: Path) -> Mapping[str, object]:
@@ -58,35 +67,19 @@ def _document(path: Path) -> Mapping[str, object]:
         raise ScenarioError(f"not {'JSON' if is_json else 'TOML'}: {error}") from error
 
 
-def _change(number: int, entry: object) -> Change:
+def _change(words: Words, number: int, entry: object) -> Change:
     try:
-        return _read_change(dict(table("it", entry)))
+        return _read_change(words, dict(table("it", entry)))
     except ScenarioError as error:
         name = entry.get("change") if isinstance(entry, dict) else None
         named = f" ({name})" if isinstance(name, str) else ""
         raise ScenarioError(f"change {number}{named}: {error}") from error
 
 
-def _read_change(fields: dict[str, object]) -> Change:
+def _read_change(words: Words, fields: dict[str, object]) -> Change:
     name = fields.pop("change", None)
     if not isinstance(name, str):
         raise ScenarioError(f'change must say what happens, such as "notice", not {name!r}')
     if "at_s" not in fields:
         raise ScenarioError("at_s is missing: the seconds after the start at which it happens")
-    return change_of(name, fields, seconds("at_s", fields.pop("at_s")))
-
-
-def _scenario(instance: Mapping[str, object], changes: tuple[Change, ...]) -> Scenario:
-    refuse_unknown("key of instance", instance, INSTANCE_KEYS)
-    cap_s = instance.get("token_ttl_cap_s", MAX_TOKEN_TTL_S)
-    absent = instance.get("no_termination_time")
-    return Scenario(
-        changes=changes,
-        instance_id=text("id", instance.get("id", DEFAULT_INSTANCE_ID)),
-        life_cycle=text("life_cycle", instance.get("life_cycle", "spot")),
-        token_ttl_cap_s=whole("token_ttl_cap_s", cap_s, 1, MAX_TOKEN_TTL_S),
-        options=options_modified(0, instance).applied_to(MetadataOptions()),
-        hops=whole("hops", instance.get("hops", 1), 1, MAX_HOPS),
-        cloud_ahead_s=signed_seconds("cloud_ahead_s", instance.get("cloud_ahead_s", 0)),
-        no_termination_time=None if absent is None else text("no_termination_time", absent),
-    )
+    return change_of(words, name, fields, seconds("at_s", fields.pop("at_s")))

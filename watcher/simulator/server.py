@@ -1,14 +1,14 @@
 """The simulator as a whole: its parts put together, and served on a real socket."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import format_datetime
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from watcher.simulator.aws import AwsMetadata
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.control import PREFIX, Control
 from watcher.simulator.inflict import inflict
@@ -36,17 +36,22 @@ def make_app(
     play = Play(scenario, clock)
     requests = RequestLog(clock, ended)
 
-    async def start_clock(_app: web.Application) -> None:
+    async def start(_app: web.Application) -> AsyncIterator[None]:
         clock.start(cloud_ahead_s=scenario.cloud_ahead_s)
+        playing = asyncio.create_task(play.run())
+        yield
+        playing.cancel()
+        with suppress(asyncio.CancelledError):
+            await playing
 
     app = web.Application(
         middlewares=[_explain_refusals, _play_and_remember(play, clock, requests)],
         client_max_size=LARGEST_BODY_BYTES,
     )
-    app.on_startup.append(start_clock)
+    app.cleanup_ctx.append(start)
     app.add_routes([web.get(PREFIX + "requests", requests.list_requests)])
     app.add_routes(Control(clock, play).routes())
-    app.add_routes(AwsMetadata(scenario, play).routes())
+    app.add_routes(play.stage.routes())
     return app
 
 

@@ -13,9 +13,9 @@ from watcher.doctor.aws_checks import CHECKS
 from watcher.doctor.aws_evidence import examine
 from watcher.doctor.command import findings_of
 from watcher.doctor.finding import Finding, Verdict
+from watcher.simulator.aws.options import HttpEndpoint, HttpTokens, MetadataOptions
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.options import HttpEndpoint, HttpTokens, MetadataOptions
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 from watcher.sources import aws_diagnosis
 from watcher.sources.aws_config import AwsConfig
@@ -25,10 +25,10 @@ NO_V2 = {"kind": "status", "status": 404, "path_prefix": "/latest/api/token"}
 
 @asynccontextmanager
 async def cloud(
-    *faults: Mapping[str, object], scenario: Scenario | None = None
+    *faults: Mapping[str, object], scenario: AwsScenario | None = None
 ) -> AsyncIterator[str]:
     """Run a simulated EC2 with these faults."""
-    app = make_app(scenario or Scenario(), ScenarioClock())
+    app = make_app(scenario or AwsScenario(), ScenarioClock())
     async with serving(app, "127.0.0.1", 0) as url:
         for fault in faults:
             await control(url, "fault", **fault)
@@ -65,7 +65,7 @@ async def test_everything_is_ok_when_the_instance_is_healthy() -> None:
 
 async def test_hop_limit_is_named_when_only_the_token_does_not_come() -> None:
     """The service is reached, so it is no firewall."""
-    async with cloud(scenario=Scenario(hops=2)) as url:
+    async with cloud(scenario=AwsScenario(hops=2)) as url:
         findings = await diagnosed(url)
     assert wrongs(findings) == {"token": aws_diagnosis.HOP_LIMIT}
     assert findings["reachable"].verdict is Verdict.OK
@@ -83,7 +83,7 @@ async def test_firewall_is_named_when_nothing_is_reached(unused_tcp_port: int) -
 async def test_options_are_named_when_the_service_is_switched_off() -> None:
     """403 to everything, which is not the 403 of a proxy."""
     options = MetadataOptions(http_endpoint=HttpEndpoint.DISABLED)
-    async with cloud(scenario=Scenario(options=options)) as url:
+    async with cloud(scenario=AwsScenario(options=options)) as url:
         findings = await diagnosed(url)
     todo = aws_diagnosis.SWITCHED_OFF
     assert wrongs(findings) == {"switched_on": todo, "token": todo}
@@ -128,7 +128,7 @@ async def test_token_is_judged_by_what_can_do_without_when_there_is_none(
     metadata_v1: str, http_tokens: HttpTokens, todo: str | None
 ) -> None:
     """IMDSv1 will do if both sides let it."""
-    scenario = Scenario(options=MetadataOptions(http_tokens=http_tokens))
+    scenario = AwsScenario(options=MetadataOptions(http_tokens=http_tokens))
     async with cloud(NO_V2, scenario=scenario) as url:
         findings = await diagnosed(url, metadata_v1=metadata_v1)
     assert wrongs(findings) == ({} if todo is None else {"token": todo})
@@ -142,7 +142,7 @@ async def test_clock_is_wrong_when_it_is_more_than_five_seconds_off(
     ahead_s: float, end: str
 ) -> None:
     """By the Date of the token's answer; the deadline would be off by as much."""
-    async with cloud(scenario=Scenario(cloud_ahead_s=ahead_s)) as url:
+    async with cloud(scenario=AwsScenario(cloud_ahead_s=ahead_s)) as url:
         finding = (await diagnosed(url))["clock"]
     assert finding.verdict is (Verdict.OK if abs(ahead_s) < 5 else Verdict.WRONG)
     assert finding.found.endswith(end)
@@ -165,7 +165,7 @@ async def test_clock_is_judged_by_the_identity_when_no_answer_has_a_date(
     async with cloud(
         {**no_date, "path_prefix": "/latest/api/token"},
         {**told, "path_prefix": "/latest/dynamic/"},
-        scenario=Scenario(options=MetadataOptions(http_tokens=HttpTokens.OPTIONAL)),
+        scenario=AwsScenario(options=MetadataOptions(http_tokens=HttpTokens.OPTIONAL)),
     ) as url:
         assert (await diagnosed(url))["clock"].verdict is verdict
 

@@ -6,13 +6,13 @@ import aiohttp
 import pytest
 
 from tests.support.simulated_aws import Simulator, TurnedClock
-from watcher.simulator.changes import (
+from watcher.simulator.aws.changes import (
     NoticeIssued,
     NoticeWithdrawn,
     RebalanceRecommended,
     SpotAction,
 )
-from watcher.simulator.scenario import Scenario
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.server import make_app, serving
 
 
@@ -23,9 +23,9 @@ def clock() -> TurnedClock:
 
 
 @pytest.fixture
-def scenario() -> Scenario:
+def scenario() -> AwsScenario:
     """Rebalance at 5 s, a notice at 10 s with 120 s, withdrawn at 60 s."""
-    return Scenario(
+    return AwsScenario(
         changes=(
             NoticeIssued(at_s=10, action=SpotAction.TERMINATE, window_s=120),
             RebalanceRecommended(at_s=5),
@@ -35,7 +35,7 @@ def scenario() -> Scenario:
 
 
 @pytest.fixture
-async def simulator(clock: TurnedClock, scenario: Scenario) -> AsyncIterator[Simulator]:
+async def simulator(clock: TurnedClock, scenario: AwsScenario) -> AsyncIterator[Simulator]:
     """Serve the scenario on a free port of loopback."""
     app = make_app(scenario, clock.scenario)
     async with (

@@ -15,20 +15,27 @@ import aiohttp
 import pytest
 
 from watcher.simulator import command
-from watcher.simulator.changes import (
+from watcher.simulator.aws.changes import (
     NoticeIssued,
     NoticeWithdrawn,
     RebalanceRecommended,
     SpotAction,
 )
-from watcher.simulator.scenario import Scenario
-from watcher.simulator.vocabulary import WORDS
+from watcher.simulator.aws.scenario import AwsScenario
+from watcher.simulator.aws.vocabulary import WORDS
 
 
 def parsed(*flags: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="reprieve-watcher simulate aws")
-    command.add_arguments(parser)
+    parser.set_defaults(simulated="aws")
+    command.add_arguments(parser, "aws")
     return parser.parse_args(flags)
+
+
+def scenario_of(*flags: str) -> AwsScenario:
+    scenario = command.scenario_of(parsed(*flags), "aws")
+    assert isinstance(scenario, AwsScenario)
+    return scenario
 
 
 def test_flags_make_a_scenario_when_all_are_given() -> None:
@@ -37,7 +44,7 @@ def test_flags_make_a_scenario_when_all_are_given() -> None:
         "--notice-after=10 --window=30 --action=stop --rebalance-after=5 --withdraw-after=20 "
         "--instance-id=i-0feed --token-ttl-cap=60"
     )
-    assert command.scenario_of(parsed(*flags.split())) == Scenario(
+    assert scenario_of(*flags.split()) == AwsScenario(
         changes=(
             NoticeIssued(at_s=10, action=SpotAction.STOP, window_s=30),
             RebalanceRecommended(at_s=5),
@@ -50,7 +57,7 @@ def test_flags_make_a_scenario_when_all_are_given() -> None:
 
 def test_flags_make_an_uneventful_scenario_when_none_is_given() -> None:
     """Never a notice unless asked for."""
-    assert command.scenario_of(parsed()) == Scenario()
+    assert scenario_of() == AwsScenario()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +66,7 @@ def test_flags_make_an_uneventful_scenario_when_none_is_given() -> None:
 )
 def test_window_is_the_clouds_when_not_given(flags: Sequence[str], window_s: float) -> None:
     """Two minutes, or nothing when hibernating."""
-    [issued] = command.scenario_of(parsed("--notice-after=1", *flags)).changes
+    [issued] = scenario_of("--notice-after=1", *flags).changes
     assert isinstance(issued, NoticeIssued)
     assert issued.window_s == window_s
 
@@ -68,12 +75,10 @@ def test_flags_of_the_instance_win_over_the_file(tmp_path: Path) -> None:
     """A scenario can be played for another instance."""
     file = tmp_path / "a.toml"
     file.write_text('instance = {id = "i-0a", hops = 2}\nchanges = [{at_s = 1, change = "notice"}]')
-    from_file = command.scenario_of(parsed(f"--scenario={file}"))
+    from_file = scenario_of(f"--scenario={file}")
     assert (from_file.instance_id, from_file.hops, len(from_file.changes)) == ("i-0a", 2, 1)
     flags = (f"--scenario={file}", "--instance-id=i-0b", "--token-ttl-cap=9")
-    assert command.scenario_of(parsed(*flags)) == replace(
-        from_file, instance_id="i-0b", token_ttl_cap_s=9
-    )
+    assert scenario_of(*flags) == replace(from_file, instance_id="i-0b", token_ttl_cap_s=9)
 
 
 def test_check_says_what_is_in_the_file_and_serves_nothing(
@@ -104,8 +109,8 @@ def test_check_says_what_is_in_the_file_and_serves_nothing(
         ("--notice-after=10 --withdraw-after=5", "none to withdraw"),
         ("--window=30", "--notice-after"),
         ("--action=stop", "--notice-after"),
-        ("--token-ttl-cap=0", "life of tokens"),
-        ("--instance-id=", "instance id"),
+        ("--token-ttl-cap=0", "--token-ttl-cap must be a whole number from 1 to 21600"),
+        ("--instance-id=", "--instance-id must be printable text"),
         ("--port=65536", "--port"),
         ("--scenario=a.toml --notice-after=1", "--scenario says what happens"),
         ("--scenario=/nowhere/a.toml", "/nowhere/a.toml: No such file"),

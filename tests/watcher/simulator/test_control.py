@@ -5,15 +5,15 @@ import json
 import pytest
 
 from tests.support.simulated_aws import Simulator, TurnedClock
-from watcher.simulator.scenario import Scenario
+from watcher.simulator.aws.scenario import AwsScenario
 
 ACTION = "meta-data/spot/instance-action"
 
 
 @pytest.fixture
-def scenario() -> Scenario:
+def scenario() -> AwsScenario:
     """Nothing happens by itself."""
-    return Scenario()
+    return AwsScenario()
 
 
 async def test_notice_is_in_force_at_once_when_posted(

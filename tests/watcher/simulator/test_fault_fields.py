@@ -14,7 +14,7 @@ def test_parse_fault_fills_in_the_rest_when_only_the_kind_is_given() -> None:
     assert parse_fault({"kind": "status"}) == Fault(
         kind=FaultKind.STATUS,
         status=HTTPStatus.SERVICE_UNAVAILABLE,
-        path_prefix="/latest/",
+        path_prefix=None,
         count=None,
         for_s=None,
         delay_s=0,

@@ -9,7 +9,7 @@ from watcher.simulator.values import ScenarioError
 
 @pytest.fixture
 def faults(clock: TurnedClock) -> Faults:
-    return Faults(clock.scenario)
+    return Faults(clock.scenario, "/latest/")
 
 
 def test_fault_happens_count_times_when_counted(faults: Faults) -> None:

@@ -9,21 +9,22 @@ import pytest
 
 from tests.support.simulated_aws import Simulator, TurnedClock
 from watcher.simulator import request_log
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 
 
 async def test_request_log_shows_what_mattered(simulator: Simulator, clock: TurnedClock) -> None:
     """Moment, method, path, headers and status of each request, the fixture's token call first."""
     clock.turn(2)
-    await simulator.get("meta-data/spot/instance-action")
+    await simulator.get("meta-data/spot/instance-action?a=1&b=%20c")
     minted, asked = await simulator.requests()
     assert (minted["method"], minted["path"], minted["status"]) == ("PUT", "/latest/api/token", 200)
     assert asked == {
         "at_s": 2,
         "method": "GET",
         "path": "/latest/meta-data/spot/instance-action",
+        "query": "a=1&b=%20c",
         "headers": asked["headers"],
         "connection": asked["connection"],
         "fault": None,
@@ -68,7 +69,7 @@ async def test_request_log_numbers_connections(simulator: Simulator) -> None:
 async def test_request_log_forgets_the_oldest_when_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulator that runs for weeks keeps the last requests only."""
     monkeypatch.setattr(request_log, "KEPT", 2)
-    app = make_app(Scenario(), ScenarioClock())
+    app = make_app(AwsScenario(), ScenarioClock())
     async with serving(app, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
         for path in ("/latest/1", "/latest/2", "/latest/3"):
             await session.get(url + path)
@@ -81,7 +82,7 @@ def test_json_lines_hold_every_request_when_it_has_ended(tmp_path: Path) -> None
     """The log's own entries, appended in the order of their ends; one that hangs has no status."""
 
     async def ask(ended: request_log.Ended) -> list[dict[str, object]]:
-        app = make_app(Scenario(), ScenarioClock(), ended)
+        app = make_app(AwsScenario(), ScenarioClock(), ended)
         async with serving(app, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
             await session.post(url + "/simulator/fault", json={"kind": "hang", "count": 1})
             hanging = asyncio.create_task(session.get(url + "/latest/hangs"))

@@ -1,13 +1,13 @@
-"""Scenario files: what is read from one, and how it says what is wrong with it."""
+"""AwsScenario files: what is read from one, and how it says what is wrong with it."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from watcher.simulator.changes import NoticeIssued, RebalanceRecommended, SpotAction
-from watcher.simulator.options import HttpEndpoint, HttpTokens, MetadataOptions
-from watcher.simulator.scenario import Scenario
+from watcher.simulator.aws.changes import NoticeIssued, RebalanceRecommended, SpotAction
+from watcher.simulator.aws.options import HttpEndpoint, HttpTokens, MetadataOptions
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.scenario_file import load_scenario
 from watcher.simulator.values import ScenarioError
 
@@ -29,7 +29,7 @@ WRITTEN = {
     ],
 }
 
-READ = Scenario(
+READ = AwsScenario(
     instance_id="i-0feed",
     life_cycle="capacity-block",
     token_ttl_cap_s=60,
@@ -81,7 +81,7 @@ def test_file_becomes_an_uneventful_scenario_when_it_is_empty(tmp_path: Path) ->
     """Every key has a default."""
     file = tmp_path / "empty.toml"
     file.touch()
-    assert load_scenario(file) == Scenario()
+    assert load_scenario(file) == AwsScenario()
 
 
 NOTICE = '[[changes]]\nat_s = 1\nchange = "notice"\n'
@@ -92,7 +92,7 @@ NOTICE = '[[changes]]\nat_s = 1\nchange = "notice"\n'
     [
         (b"at_s =", "not TOML: Invalid value (at end of document)"),
         (b"\xff", "not UTF-8: invalid start byte at byte 0"),
-        (b"change = []", "unknown key 'change'; the nearest known one is changes; known: instance"),
+        (b"change = []", "unknown key 'change'; the nearest known one is changes; known: cloud"),
         (b"changes = 5", "changes must be a list, not 5"),
         (b"instance = 5", "instance must be a table or JSON object, not 5"),
         (b"[instance]\nlifecycle = 'spot'", "'lifecycle'; the nearest known one is life_cycle"),
@@ -156,3 +156,23 @@ def test_file_is_refused_when_it_cannot_be_read(tmp_path: Path) -> None:
         load_scenario(tmp_path / "nowhere")
     with pytest.raises(ScenarioError, match="Is a directory"):
         load_scenario(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "cloud", "reason"),
+    [
+        ('cloud = "awx"', None, "unknown cloud 'awx'; the nearest known one is aws"),
+        ("cloud = 5", None, "unknown cloud '5'"),
+        ("", "gcp", 'it is for cloud = "aws", and gcp is to be played'),
+    ],
+)
+def test_file_is_refused_when_it_is_for_another_cloud(
+    content: str, cloud: str | None, reason: str, tmp_path: Path
+) -> None:
+    """A file that names none is AWS's."""
+    file = tmp_path / "a.toml"
+    file.write_text(content)
+    with pytest.raises(ScenarioError, match=reason):
+        load_scenario(file, cloud)
+    file.write_text('cloud = "aws"')
+    assert load_scenario(file, "aws") == AwsScenario()

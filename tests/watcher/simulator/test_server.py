@@ -8,12 +8,14 @@ import aiohttp
 import pytest
 
 from tests.support.simulated_aws import TurnedClock
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.scenario import Scenario
 from watcher.simulator.server import make_app, serving
 
 
-async def test_scenario_starts_when_the_server_does(scenario: Scenario, clock: TurnedClock) -> None:
+async def test_scenario_starts_when_the_server_does(
+    scenario: AwsScenario, clock: TurnedClock
+) -> None:
     """Time between building and serving is not counted against the notice."""
     app = make_app(scenario, clock.scenario)
     clock.turn(1000)
@@ -24,8 +26,8 @@ async def test_scenario_starts_when_the_server_does(scenario: Scenario, clock: T
 async def test_simulators_share_nothing_when_two_run_at_once() -> None:
     """A notice, a fault and a token of one are unknown to the other."""
     async with (
-        serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", 0) as one,
-        serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", 0) as other,
+        serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as one,
+        serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as other,
         aiohttp.ClientSession() as session,
     ):
         ttl = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
@@ -43,7 +45,7 @@ async def test_simulators_share_nothing_when_two_run_at_once() -> None:
 async def test_serving_ends_when_a_request_hangs() -> None:
     """A request that hangs on purpose does not keep the simulator from ending."""
     async with aiohttp.ClientSession() as session:
-        async with serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", 0) as url:
+        async with serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as url:
             await session.post(url + "/simulator/fault", json={"kind": "hang"})
             hanging = asyncio.create_task(session.get(url + "/latest/meta-data/"))
             logged: list[object] = []
@@ -56,19 +58,19 @@ async def test_serving_ends_when_a_request_hangs() -> None:
 
 async def test_serving_is_refused_when_the_port_is_taken() -> None:
     """The second one gets an OSError that names the address."""
-    app = make_app(Scenario(), ScenarioClock())
+    app = make_app(AwsScenario(), ScenarioClock())
     async with serving(app, "127.0.0.1", 0) as url:
         port = urlsplit(url).port
         assert port
         with pytest.raises(OSError, match=str(port)):
-            async with serving(make_app(Scenario(), ScenarioClock()), "127.0.0.1", port):
+            async with serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", port):
                 pytest.fail("served twice on one port")
 
 
 async def test_serving_brackets_the_host_when_it_is_ipv6() -> None:
     """The URL can be used as it is."""
     async with AsyncExitStack() as stack:
-        app = make_app(Scenario(), ScenarioClock())
+        app = make_app(AwsScenario(), ScenarioClock())
         try:
             url = await stack.enter_async_context(serving(app, "::1", 0))
         except OSError:

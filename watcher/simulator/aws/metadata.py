@@ -10,13 +10,17 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from watcher.simulator.answers import TTL_HEADER, compact_json, error_page, no_answer, plain_text
-from watcher.simulator.changes import SpotAction
-from watcher.simulator.play import Play
-from watcher.simulator.scenario import MAX_TOKEN_TTL_S, Scenario
+from watcher.simulator.answers import compact_json, no_answer
+from watcher.simulator.aws.answers import TTL_HEADER, error_page, plain_text
+from watcher.simulator.aws.changes import SpotAction
+from watcher.simulator.aws.identity import Identity
+from watcher.simulator.aws.instance import Instance
+from watcher.simulator.aws.options import Access
+from watcher.simulator.aws.tokens import MAX_TOKEN_TTL_S, Tokens
 
 TOKEN_HEADER = "X-aws-ec2-metadata-token"  # noqa: S105 - a header's name, not a secret
-META_DATA = "/latest/meta-data/"
+ROOT = "/latest/"
+META_DATA = ROOT + "meta-data/"
 IDENTITY = "/latest/dynamic/instance-identity/document"
 
 REGION = "us-east-1"
@@ -28,11 +32,13 @@ PRIVATE_IP = "10.0.0.10"
 class AwsMetadata:
     """Answers for one instance, to those whom its metadata options let in."""
 
-    def __init__(self, scenario: Scenario, play: Play) -> None:
-        self._scenario = scenario
-        self._instance = play.instance
-        self._tokens = play.tokens
-        self._access = play.access
+    def __init__(
+        self, identity: Identity, instance: Instance, tokens: Tokens, access: Access
+    ) -> None:
+        self._identity = identity
+        self._instance = instance
+        self._tokens = tokens
+        self._access = access
 
     def routes(self) -> list[web.RouteDef]:
         """List the routes; the last one takes every path, because an unknown one is a 404 too."""
@@ -91,8 +97,8 @@ class AwsMetadata:
             "events/maintenance/scheduled": compact_json(maintenance.scheduled),
             # Not the Spot item: always there, always `none`, and mistaken for it (a known trap).
             "instance-action": "none",
-            "instance-id": self._scenario.instance_id,
-            "instance-life-cycle": self._scenario.life_cycle,
+            "instance-id": self._identity.instance_id,
+            "instance-life-cycle": self._identity.life_cycle,
             "instance-type": INSTANCE_TYPE,
             "local-ipv4": PRIVATE_IP,
             "placement/availability-zone": ZONE,
@@ -107,8 +113,8 @@ class AwsMetadata:
             items["events/recommendations/rebalance"] = document
         if self._instance.target_state is not None:
             items["autoscaling/target-lifecycle-state"] = self._instance.target_state
-        if self._scenario.no_termination_time is not None:
-            items["spot/termination-time"] = self._scenario.no_termination_time
+        if self._identity.no_termination_time is not None:
+            items["spot/termination-time"] = self._identity.no_termination_time
         mark = self._instance.mark()
         if mark is not None:
             document = compact_json({"action": mark.action, "time": mark.time})
@@ -123,7 +129,7 @@ class AwsMetadata:
                 "accountId": "123456789012",
                 "availabilityZone": ZONE,
                 "imageId": "ami-0123456789abcdef0",
-                "instanceId": self._scenario.instance_id,
+                "instanceId": self._identity.instance_id,
                 "instanceType": INSTANCE_TYPE,
                 "privateIp": PRIVATE_IP,
                 "region": REGION,

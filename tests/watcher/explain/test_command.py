@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.aws_bodies import DATA, body, changed
 from watcher.cli import main
-from watcher.explain import EPILOG, SOURCES
+from watcher.explain.bodies import BODIES
+from watcher.explain.command import EXAMPLES
 
 MINE = "i-0beef000000000001"
 NOW = ("--now", "2026-11-30T10:05:08Z")
@@ -111,7 +112,7 @@ def test_body_is_ignored_when_it_announces_nothing(
     assert why in answer["ignored"]
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", BODIES)
 def test_body_is_refused_when_it_is_somebody_elses(
     explain: Explain, source: str, tmp_path: Path
 ) -> None:
@@ -196,16 +197,19 @@ def test_mistake_is_answered_with_what_to_do_when_on_the_command_line(
     assert "--received-at" in explain.complaint("aws-sqs", file, "--received-at", "")
 
 
-def test_help_lists_every_source_when_asked() -> None:
+def test_help_lists_every_source_when_asked(
+    explain: Explain, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A source that the help does not have is not found by anybody."""
-    listed = re.findall(r"^  (aws-[a-z-]+)  ", EPILOG, flags=re.MULTILINE)
-    assert listed == list(SOURCES)
+    assert explain.status("--help") == 0
+    listed = re.findall(r"^  ([a-z]+-[a-z-]+)  ", capsys.readouterr().out, flags=re.MULTILINE)
+    assert listed == list(BODIES)
 
 
 @pytest.mark.e2e
 def test_example_does_what_the_help_shows_when_typed() -> None:
     """The first example of the help, as a shell runs it."""
-    example = EPILOG.partition("example:")[2].partition("\n\n")[2].partition("\n\n")[0]
+    example = EXAMPLES.partition("example:")[2].partition("\n\n")[2].partition("\n\n")[0]
     command = example.replace("reprieve-watcher", f"{sys.executable} -m watcher")
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     [notice] = json.loads(done.stdout)["notices"]

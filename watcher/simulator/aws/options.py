@@ -8,6 +8,8 @@ import logging
 from dataclasses import dataclass
 from enum import StrEnum
 
+from watcher.simulator.changes import Change
+
 log = logging.getLogger(__name__)
 
 MAX_HOPS = 64
@@ -38,10 +40,9 @@ class MetadataOptions:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OptionsModified:
+class OptionsModified(Change):
     """Somebody modifies the options; None leaves one as it is."""
 
-    at_s: float
     http_tokens: HttpTokens | None = None
     http_endpoint: HttpEndpoint | None = None
     hop_limit: int | None = None

@@ -1,7 +1,7 @@
 """Session tokens live for exactly their time."""
 
 from tests.support.simulated_aws import TurnedClock
-from watcher.simulator.tokens import Tokens
+from watcher.simulator.aws.tokens import Tokens
 
 
 def test_token_is_dead_when_its_seconds_are_over(clock: TurnedClock) -> None:

@@ -2,11 +2,8 @@
 
 import pytest
 
-from watcher.simulator.changes import (
-    Change,
+from watcher.simulator.aws.changes import (
     EventEnd,
-    FaultsArmed,
-    FaultsLifted,
     MaintenanceEnded,
     MaintenanceScheduled,
     NoticeIssued,
@@ -16,10 +13,12 @@ from watcher.simulator.changes import (
     TargetStateSet,
     TokensExpired,
 )
+from watcher.simulator.aws.options import HttpEndpoint, HttpTokens, OptionsModified
+from watcher.simulator.aws.vocabulary import DEFAULT_EVENT_ID, WORDS
+from watcher.simulator.changes import Change, FaultsArmed, FaultsLifted
 from watcher.simulator.faults import Fault, FaultKind
-from watcher.simulator.options import HttpEndpoint, HttpTokens, OptionsModified
 from watcher.simulator.values import ScenarioError
-from watcher.simulator.vocabulary import DEFAULT_EVENT_ID, change_of
+from watcher.simulator.vocabulary import change_of
 
 EVENT = "instance-event-1"
 DAY_S = 86_400
@@ -108,7 +107,7 @@ def test_words_become_the_change_that_they_describe(
     name: str, fields: dict[str, object], change: Change
 ) -> None:
     """No field is dropped, and what is left out is what EC2 would do."""
-    assert change_of(name, fields, 3) == change
+    assert change_of(WORDS, name, fields, 3) == change
 
 
 @pytest.mark.parametrize(
@@ -136,4 +135,4 @@ def test_words_are_refused_when_they_make_no_sense(
 ) -> None:
     """With what was meant, as far as one can guess."""
     with pytest.raises(ScenarioError, match=reason):
-        change_of(name, fields, 3)
+        change_of(WORDS, name, fields, 3)

@@ -6,9 +6,10 @@ import json
 import pytest
 
 from tests.support.simulated_aws import Simulator, TurnedClock
-from watcher.simulator.changes import NoticeIssued, SpotAction
-from watcher.simulator.options import HttpEndpoint, HttpTokens, MetadataOptions
-from watcher.simulator.scenario import MAX_TOKEN_TTL_S, Scenario
+from watcher.simulator.aws.changes import NoticeIssued, SpotAction
+from watcher.simulator.aws.options import HttpEndpoint, HttpTokens, MetadataOptions
+from watcher.simulator.aws.scenario import AwsScenario
+from watcher.simulator.aws.tokens import MAX_TOKEN_TTL_S
 
 TTL = "x-aws-ec2-metadata-token-ttl-seconds"
 ACTION = "meta-data/spot/instance-action"
@@ -245,9 +246,9 @@ class TestOfAnotherInstance:
     """The scenario's own id and cap, not constants."""
 
     @pytest.fixture
-    def scenario(self) -> Scenario:
+    def scenario(self) -> AwsScenario:
         issued = NoticeIssued(at_s=0, action=SpotAction.STOP, window_s=30)
-        return Scenario(changes=(issued,), instance_id="i-0feed", token_ttl_cap_s=7)
+        return AwsScenario(changes=(issued,), instance_id="i-0feed", token_ttl_cap_s=7)
 
     async def test_scenario_decides_what_is_answered(self, simulator: Simulator) -> None:
         """Id, cap and a notice that is there from the first request on."""
@@ -263,8 +264,8 @@ class TestWithoutTermination:
     """What the older item says while there is no time to tell."""
 
     @pytest.fixture
-    def scenario(self) -> Scenario:
-        return Scenario(no_termination_time="not scheduled", life_cycle="capacity-block")
+    def scenario(self) -> AwsScenario:
+        return AwsScenario(no_termination_time="not scheduled", life_cycle="capacity-block")
 
     async def test_termination_time_is_a_text_when_there_is_none(
         self, simulator: Simulator
@@ -282,9 +283,9 @@ class TestMetadataOptions:
     """Who is let in."""
 
     @pytest.fixture
-    def scenario(self) -> Scenario:
+    def scenario(self) -> AwsScenario:
         options = MetadataOptions(http_tokens=HttpTokens.OPTIONAL, hop_limit=2)
-        return Scenario(options=options, hops=2)
+        return AwsScenario(options=options, hops=2)
 
     async def test_get_needs_no_token_when_tokens_are_optional(self, simulator: Simulator) -> None:
         """Version 1 gets the same answers, without a TTL; a bad token is still refused."""
@@ -329,8 +330,8 @@ class TestSkew:
     """The cloud's clock is not ours."""
 
     @pytest.fixture
-    def scenario(self) -> Scenario:
-        return Scenario(cloud_ahead_s=-90)
+    def scenario(self) -> AwsScenario:
+        return AwsScenario(cloud_ahead_s=-90)
 
     async def test_times_are_the_clouds_when_its_clock_is_off(self, simulator: Simulator) -> None:
         """Notice and Date header agree with each other, and with nobody else."""

@@ -8,35 +8,24 @@ import argparse
 import difflib
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 
 from watcher import console
 from watcher.errors import ConfigError, SourceMalformed
-from watcher.notice import Moment, Notice, rfc3339
+from watcher.explain.answer import Asked, Told
+from watcher.explain.bodies import BODIES
+from watcher.notice import Moment, rfc3339
 from watcher.policy import stand
-from watcher.sources.aws_imds_events import parse_scheduled_events, parse_target_lifecycle_state
-from watcher.sources.aws_imds_spot import parse_instance_action, parse_rebalance
-from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES, parse_message
-from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Ignored
+from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES
 from watcher.sources.aws_times import any_instant
 
 DESCRIPTION = """\
 Say what a metadata answer or a queue message means to the watcher, as one JSON object:
 {"notices": [...]}, {"ignored": "why"} or {"refused": "why"}."""
 
-EPILOG = """\
-sources:
-  aws-imds-spot       /latest/meta-data/spot/instance-action
-  aws-imds-rebalance  /latest/meta-data/events/recommendations/rebalance
-  aws-imds-scheduled  /latest/meta-data/events/maintenance/scheduled
-  aws-imds-asg        /latest/meta-data/autoscaling/target-lifecycle-state
-  aws-sqs             the Body of an SQS message: an EventBridge event, bare or in an SNS
-                      envelope, or a notification of an auto-scaling hook
-
+EXAMPLES = """\
 example: what would this answer have done at ten o'clock?
 
   echo '{"action": "terminate", "time": "2026-11-30T10:02:00Z"}' |
@@ -50,73 +39,10 @@ and the next message of a queue, which stays there:
 exit status: 0 notices or ignored, 1 refused, 78 no such source or file, or nothing to print to"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    notice: Notice
-    addressee: Mapping[str, object]
-    """What only a queue knows about whom it is for."""
-
-
-_Answer = tuple[_Told, ...] | str
-"""Notices, or why there are none."""
-
-
-def _spot(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
-    return (_Told(parse_instance_action(body, received, instance_id), {}),)
-
-
-def _rebalance(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
-    return (_Told(parse_rebalance(body, received, instance_id), {}),)
-
-
-def _scheduled(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
-    notices = parse_scheduled_events(body, received, instance_id)
-    return tuple(_Told(notice, {}) for notice in notices) or "no event is scheduled and not over"
-
-
-def _asg(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
-    notice = parse_target_lifecycle_state(body, received, instance_id)
-    return (_Told(notice, {}),) if notice else "the group does not send the instance to its end"
-
-
-def _queue(body: bytes, received: Moment, instance_id: str | None) -> _Answer:
-    reading = parse_message(body, received)
-    if isinstance(reading, Ignored):
-        return reading.why
-    mine = [told for told in reading.addressed if _concerns(told, instance_id)]
-    return tuple(_Told(told.notice, _addressee(told)) for told in mine) or (
-        f"it is for other instances than {instance_id}"
-    )
-
-
-def _concerns(told: ForInstance | ForReservation, instance_id: str | None) -> bool:
-    """Tell whether it may be for the instance; who is in a reservation only EC2 can say."""
-    is_open = instance_id is None or isinstance(told, ForReservation)
-    return is_open or told.notice.instance_id == instance_id
-
-
-def _addressee(told: ForInstance | ForReservation) -> Mapping[str, object]:
-    if isinstance(told, ForReservation):
-        return {"reservation_id": told.reservation_id}
-    return {"hook": asdict(told.hook)} if told.hook else {}
-
-
-SOURCES: Mapping[str, Callable[[bytes, Moment, str | None], _Answer]] = MappingProxyType(
-    {
-        "aws-imds-spot": _spot,
-        "aws-imds-rebalance": _rebalance,
-        "aws-imds-scheduled": _scheduled,
-        "aws-imds-asg": _asg,
-        "aws-sqs": _queue,
-    }
-)
-"""Every source whose bodies can be explained, by the name on the command line."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `explain` takes, and the help that teaches it, to ``parser``."""
     parser.description = DESCRIPTION
-    parser.epilog = EPILOG
+    parser.epilog = f"sources:\n{_listed()}\n{EXAMPLES}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("source", metavar="SOURCE", help="whose body it is, see below")
     parser.add_argument("file", metavar="FILE", help="the body as it came; - is standard input")
@@ -125,20 +51,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--now", metavar="TIME", help="from when on time is left (the clock)")
 
 
+def _listed() -> str:
+    width = max(map(len, BODIES)) + 4
+    return "".join(
+        f"  {name}".ljust(width) + body.what.replace("\n", "\n" + " " * width) + "\n"
+        for name, body in BODIES.items()
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print what the body means, and return the exit status.
 
     Raises:
         ConfigError: There is no such source or file, or a time can't be read.
     """
-    if arguments.source not in SOURCES:
-        nearest = difflib.get_close_matches(arguments.source, SOURCES, n=1, cutoff=0.0)[0]
+    if arguments.source not in BODIES:
+        nearest = difflib.get_close_matches(arguments.source, BODIES, n=1, cutoff=0.0)[0]
         raise ConfigError(f"unknown source {arguments.source}; the nearest known one is {nearest}")
     now = _time(arguments.now, "--now") or datetime.now(UTC)
     received = Moment(_time(arguments.received_at, "--received-at") or now, 0.0)
     left_from = Moment(now, (now - received.wall).total_seconds())
+    asked = Asked(received=received, instance_id=arguments.instance_id)
     try:
-        answer = SOURCES[arguments.source](_body(arguments.file), received, arguments.instance_id)
+        answer = BODIES[arguments.source].explain(_body(arguments.file), asked)
     except SourceMalformed as error:
         return _print({"refused": str(error)}, status=1)
     if isinstance(answer, str):
@@ -146,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _print({"notices": [_shown(told, left_from) for told in answer]}, status=os.EX_OK)
 
 
-def _shown(told: _Told, left_from: Moment) -> dict[str, object]:
+def _shown(told: Told, left_from: Moment) -> dict[str, object]:
     notice, standing = told.notice, stand(told.notice)
     planned = standing.acts_from if not standing.is_due(notice.received) else None
     return {

@@ -6,7 +6,7 @@ Source: EC2 user guide, "Scheduled events for your instances" (read 2026-11-30).
 import logging
 from datetime import UTC, datetime, timedelta
 
-from watcher.simulator.changes import MaintenanceEnded, MaintenanceScheduled
+from watcher.simulator.aws.changes import MaintenanceEnded, MaintenanceScheduled
 from watcher.simulator.values import ScenarioError
 
 log = logging.getLogger(__name__)

@@ -3,22 +3,22 @@
 import pytest
 
 from tests.support.simulated_aws import TurnedClock
-from watcher.simulator.changes import NoticeIssued, RebalanceRecommended, SpotAction
-from watcher.simulator.instance import Instance
+from watcher.simulator.aws.changes import NoticeIssued, RebalanceRecommended, SpotAction
+from watcher.simulator.aws.instance import Instance
+from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.play import Play
-from watcher.simulator.scenario import Scenario
 
 
 @pytest.fixture
-def play(scenario: Scenario, clock: TurnedClock) -> Play:
+def play(scenario: AwsScenario, clock: TurnedClock) -> Play:
     return Play(scenario, clock.scenario)
 
 
 def time_told(play: Play) -> str | None:
     """Return the time of the notice in force, as a client would see it."""
     play.catch_up()
-    mark = play.instance.mark()
-    return mark.time if mark else None
+    mark = play.stage.in_force()["notice"]
+    return str(mark["time"]) if isinstance(mark, dict) else None
 
 
 def test_instance_is_unmarked_when_the_notice_is_not_due(play: Play, clock: TurnedClock) -> None:
@@ -47,10 +47,10 @@ def test_rebalance_survives_when_the_notice_is_withdrawn(play: Play, clock: Turn
     """A withdrawal clears the mark alone, and the recommendation keeps its first time."""
     clock.turn(5)
     play.catch_up()
-    first = play.instance.rebalance_time()
+    first = play.stage.in_force()["rebalance_notice_time"]
     clock.turn(55)
     assert time_told(play) is None
-    assert play.instance.rebalance_time() == first == "2026-11-30T11:00:05Z"
+    assert play.stage.in_force()["rebalance_notice_time"] == first == "2026-11-30T11:00:05Z"
 
 
 @pytest.fixture

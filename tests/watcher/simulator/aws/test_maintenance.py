@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from watcher.simulator.changes import EventEnd, MaintenanceEnded, MaintenanceScheduled
-from watcher.simulator.maintenance import Maintenance, gmt
+from watcher.simulator.aws.changes import EventEnd, MaintenanceEnded, MaintenanceScheduled
+from watcher.simulator.aws.maintenance import Maintenance, gmt
 from watcher.simulator.values import ScenarioError
 
 NOW = datetime(2026, 11, 30, 11, 0, 0, 750_000, tzinfo=UTC)

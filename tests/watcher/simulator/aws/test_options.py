@@ -2,7 +2,7 @@
 
 import pytest
 
-from watcher.simulator.options import (
+from watcher.simulator.aws.options import (
     Access,
     HttpEndpoint,
     HttpTokens,

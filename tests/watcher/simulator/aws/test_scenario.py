@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from watcher.simulator.changes import (
-    Change,
+from watcher.simulator.aws.changes import (
     EventEnd,
     MaintenanceEnded,
     MaintenanceScheduled,
@@ -14,7 +13,8 @@ from watcher.simulator.changes import (
     RebalanceRecommended,
     SpotAction,
 )
-from watcher.simulator.scenario import Scenario
+from watcher.simulator.aws.scenario import AwsScenario
+from watcher.simulator.changes import Change
 from watcher.simulator.values import ScenarioError
 
 
@@ -36,7 +36,7 @@ def ended(at_s: float) -> MaintenanceEnded:
 def test_scenario_is_refused_when_a_moment_is_no_time(at_s: float) -> None:
     """Whatever the change, it happens between the start and a year later."""
     with pytest.raises(ScenarioError, match="moment of a change"):
-        Scenario(changes=(RebalanceRecommended(at_s=at_s),))
+        AwsScenario(changes=(RebalanceRecommended(at_s=at_s),))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_scenario_is_refused_when_a_moment_is_no_time(at_s: float) -> None:
 def test_scenario_is_refused_when_a_withdrawal_finds_no_notice(changes: tuple[Change, ...]) -> None:
     """A withdrawal needs a notice strictly before it, whatever order the changes are given in."""
     with pytest.raises(ScenarioError, match="none to withdraw"):
-        Scenario(changes=changes)
+        AwsScenario(changes=changes)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_scenario_is_refused_when_a_withdrawal_finds_no_notice(changes: tuple[Ch
 def test_scenario_is_refused_when_an_end_finds_no_event(changes: tuple[Change, ...]) -> None:
     """A scheduled event ends once, after it was announced."""
     with pytest.raises(ScenarioError, match=r"no maintenance e-1 before . s, so none to end"):
-        Scenario(changes=changes)
+        AwsScenario(changes=changes)
 
 
 def test_scenario_puts_changes_in_order_when_given_in_another() -> None:
     """A second notice after a withdrawal is fine, and the timeline is sorted."""
     withdrawn, first, second = NoticeWithdrawn(at_s=20), issued(10), issued(30)
-    scenario = Scenario(changes=(withdrawn, second, first))
+    scenario = AwsScenario(changes=(withdrawn, second, first))
     assert scenario.timeline() == [first, withdrawn, second]
 
 
@@ -76,11 +76,11 @@ def test_scenario_puts_changes_in_order_when_given_in_another() -> None:
 def test_scenario_is_refused_when_the_token_cap_is_out_of_range(cap_s: int) -> None:
     """EC2 grants tokens 1 to 21600 s."""
     with pytest.raises(ScenarioError, match="life of tokens"):
-        Scenario(token_ttl_cap_s=cap_s)
+        AwsScenario(token_ttl_cap_s=cap_s)
 
 
 @pytest.mark.parametrize("instance_id", ["", "  ", "i-1\n"])
 def test_scenario_is_refused_when_the_instance_id_is_no_text(instance_id: str) -> None:
     """An id that would break a line-based answer is a mistake."""
     with pytest.raises(ScenarioError, match="instance id"):
-        Scenario(instance_id=instance_id)
+        AwsScenario(instance_id=instance_id)

@@ -8,6 +8,9 @@ from watcher.simulator.clock import ScenarioClock
 
 log = logging.getLogger(__name__)
 
+MAX_TOKEN_TTL_S = 21_600
+"""Longest life of a token, in seconds. Source: EC2 user guide, IMDSv2 (read 2026-11-30)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Token:

@@ -4,8 +4,7 @@ import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from watcher.simulator.changes import (
-    InstanceChange,
+from watcher.simulator.aws.changes import (
     MaintenanceEnded,
     MaintenanceScheduled,
     NoticeIssued,
@@ -14,8 +13,9 @@ from watcher.simulator.changes import (
     SpotAction,
     TargetStateSet,
 )
+from watcher.simulator.aws.maintenance import Maintenance
+from watcher.simulator.changes import Change
 from watcher.simulator.clock import ScenarioClock
-from watcher.simulator.maintenance import Maintenance
 from watcher.simulator.values import ScenarioError
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Instance:
         """Return when a rebalance was recommended, if it was."""
         return self._told(self._rebalance) if self._rebalance else None
 
-    def refuse(self, change: InstanceChange) -> None:
+    def refuse(self, change: Change) -> None:
         """Pass if there is something for ``change`` to end.
 
         Raises:
@@ -68,7 +68,7 @@ class Instance:
         if isinstance(change, MaintenanceEnded):
             self.maintenance.refuse(change)
 
-    def apply(self, change: InstanceChange) -> None:
+    def apply(self, change: Change) -> None:
         """Let ``change`` happen; one that finds nothing to end changes nothing."""
         happened = self._clock.wall_time_at(change.at_s)
         match change:

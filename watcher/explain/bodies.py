@@ -1,0 +1,9 @@
+"""Every kind of body that can be explained, by the name on the command line."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from watcher.explain.answer import Body
+from watcher.explain.aws import AWS_BODIES
+
+BODIES: Mapping[str, Body] = MappingProxyType({**AWS_BODIES})

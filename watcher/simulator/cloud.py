@@ -1,0 +1,30 @@
+"""What is one cloud's own of `reprieve-watcher simulate`."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from watcher.simulator.changes import Change
+from watcher.simulator.scenario import Scenario
+from watcher.simulator.vocabulary import Words
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimulatedCloud:
+    """How the command line and scenario files speak of one cloud.
+
+    ``description`` and ``examples`` are its page of help, ``fault_kinds`` the kinds of fault that
+    only it has. ``changes_of`` reads the flags that say what happens, and ``instance_of`` those
+    that say to which instance, as keys of a file's `instance`: they win over the file's.
+    ``scenario`` makes both into one. Each of the three raises ScenarioError for nonsense.
+    """
+
+    summary: str
+    description: str
+    examples: str
+    words: Words
+    fault_kinds: tuple[str, ...]
+    add_flags: Callable[[argparse.ArgumentParser], None]
+    changes_of: Callable[[argparse.Namespace], tuple[Change, ...]]
+    instance_of: Callable[[argparse.Namespace], Mapping[str, object]]
+    scenario: Callable[[Mapping[str, object], tuple[Change, ...]], Scenario]

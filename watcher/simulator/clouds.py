@@ -1,0 +1,9 @@
+"""Every cloud that can be simulated, by its name on the command line and in scenario files."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from watcher.simulator.aws.flags import AWS
+from watcher.simulator.cloud import SimulatedCloud
+
+SIMULATORS: Mapping[str, SimulatedCloud] = MappingProxyType({"aws": AWS})
