@@ -8,7 +8,10 @@ notices"; AWS Health user guide, event schema; Auto Scaling user guide, lifecycl
 import re
 from datetime import UTC, datetime
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+from watcher.sources.times import from_iso, plausible, rfc3339_instant
+
+__all__ = ["any_instant", "rfc3339_instant"]
+
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?([Zz]|[+-]\d\d(:?\d\d)?)?", re.ASCII
 )
@@ -20,18 +23,6 @@ _SPELT = re.compile(
 
 # strptime's %b follows the process's locale; AWS's months are English everywhere.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
-# No clock of AWS's has ever shown less, and nothing is planned beyond; a window added to either
-# stays within what datetime can hold.
-_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST = datetime(2200, 1, 1, tzinfo=UTC)
-
-
-def rfc3339_instant(value: object) -> datetime | None:
-    """Return an RFC 3339 time in UTC, such as ``2026-11-30T10:07:06Z``; None for anything else."""
-    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
-        return None
-    return _from_iso(value)
 
 
 def any_instant(value: object) -> datetime | None:
@@ -45,25 +36,13 @@ def any_instant(value: object) -> datetime | None:
         return None
     text = value.strip()
     if _ISO.fullmatch(text):
-        return _from_iso(text.replace(" ", "T", 1).replace(" ", ""))
+        return from_iso(text.replace(" ", "T", 1).replace(" ", ""))
     spelt = _SPELT.fullmatch(text)
     if spelt is None or spelt[2] not in _MONTHS:
         return None
     day, year, hour, minute, second = (int(spelt[group]) for group in (1, 3, 4, 5, 6))
     try:
         month = 1 + _MONTHS.index(spelt[2])
-        return _plausible(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
+        return plausible(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
     except ValueError:
         return None
-
-
-def _from_iso(text: str) -> datetime | None:
-    try:
-        read = datetime.fromisoformat(text.upper())
-        return _plausible((read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC))
-    except (ValueError, OverflowError):
-        return None
-
-
-def _plausible(read: datetime) -> datetime | None:
-    return min(read, _LATEST) if read >= _EARLIEST else None
