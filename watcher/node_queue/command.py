@@ -3,19 +3,21 @@
 import argparse
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Iterable
 from contextlib import closing
 
+from watcher import console
 from watcher.aws.boto import require_boto3
 from watcher.aws.ec2 import Ec2
-from watcher.errors import AwsCallFailed, ConfigError, SourceError
+from watcher.errors import ConfigError, SourceError
 from watcher.httpclient import HttpClient
 from watcher.node_queue.filter import APPLIES_WITHIN_MIN, POLICIES_A_TOPIC
 from watcher.node_queue.names import Place, checked_instance_id
-from watcher.node_queue.queues import NodeQueues, Step
-from watcher.node_queue.sweep import sweeping
+from watcher.node_queue.queues import NodeQueues
+from watcher.node_queue.report import Report
+from watcher.node_queue.step import Step
+from watcher.node_queue.sweep import Sweep
 from watcher.settings import load
 from watcher.sources.aws_config import AwsConfig
 from watcher.sources.aws_instance import INSTANCE_ID
@@ -29,6 +31,10 @@ EPILOG = f"""\
 create   this instance's queue, its subscription and filter; its URL goes to standard output
 delete   the same, when the instance leaves
 sweep    the queues and subscriptions of instances that are gone; run it now and then, somewhere
+
+what is done is told on standard error; at the end --json prints one object with queue_url and
+steps, each with what was done and its outcome: done, dry_run, or no_queue for a queue that had gone
+already
 
 example, before the daemon starts:
 
@@ -55,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instance-id", metavar="ID", help="whose queue (this instance's)")
     parser.add_argument("--dead-letter-arn", metavar="ARN", help="queue for what is refused")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--json", action="store_true", help="print what was done as one object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,36 +69,34 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises:
         ConfigError: An option is wrong, boto3 is missing, or it is unknown who we are.
+        AwsCallFailed: AWS refused a step or was not reached; those before it are taken.
     """
     require_boto3("queue")
     place = Place.of(arguments.topic_arn, arguments.name)
+    instance_id = None if arguments.what == "sweep" else _instance_id(arguments.instance_id)
+    report, url = Report(is_dry=arguments.dry_run), None
     with closing(NodeQueues(place)) as queues, closing(Ec2(place.region)) as ec2:
         try:
-            if arguments.what == "sweep":
-                found = sweeping(queues, ec2, place, time.time())
-                return _take(found, is_dry=arguments.dry_run)
-            instance_id = _instance_id(arguments.instance_id)
-            if arguments.what == "delete":
-                steps = queues.removal(place.queue(instance_id))
-                return _take(steps, is_dry=arguments.dry_run)
-            steps = queues.creation(instance_id, arguments.dead_letter_arn)
-            status = _take(steps, is_dry=arguments.dry_run)
-            if not arguments.dry_run:
-                sys.stdout.write(queues.url(place.queue(instance_id)) + "\n")
-        except AwsCallFailed as error:
-            sys.stderr.write(f"reprieve-watcher queue: {error}\n")
-            return 1
-        else:
-            return status
-
-
-def _take(steps: Iterable[Step], *, is_dry: bool) -> int:
-    """Take each step, or only name it; on standard error, because the output is the URL."""
-    for step in steps:
-        sys.stderr.write(f"would {step.what}\n" if is_dry else f"{step.what}\n")
-        if not is_dry:
-            step.make()
+            for step in _steps(arguments, instance_id, queues, ec2):
+                report.take(step)
+            if instance_id and arguments.what == "create" and not arguments.dry_run:
+                url = queues.url(place.queue(instance_id))
+        finally:
+            if arguments.json:
+                report.show(url)
+    if url is not None and not arguments.json:
+        console.show(url + "\n")
     return os.EX_OK
+
+
+def _steps(
+    arguments: argparse.Namespace, instance_id: str | None, queues: NodeQueues, ec2: Ec2
+) -> Iterable[Step]:
+    if instance_id is None:
+        return Sweep(queues, ec2, time.time(), console.tell).steps()
+    if arguments.what == "delete":
+        return queues.removal(queues.place.queue(instance_id))
+    return queues.creation(instance_id, arguments.dead_letter_arn)
 
 
 def _instance_id(given: str | None) -> str:

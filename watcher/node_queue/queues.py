@@ -1,18 +1,17 @@
 """Makes and removes one node's queue and its subscription; all of it may be done again.
 
-Every method blocks. Source: SQS API reference, CreateQueue; SNS API reference, Subscribe (read
-2026-11-30).
+Every method blocks. Source: SQS API reference, CreateQueue (read 2026-11-30).
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from watcher.aws.boto import LazyClient, failing_as
 from watcher.errors import AwsCallFailed
-from watcher.node_queue.filter import filter_policy
 from watcher.node_queue.names import Place
+from watcher.node_queue.step import Outcome, Step
+from watcher.node_queue.subscriptions import Subscriptions
 
 RETENTION_S = 300
 """How long a message is kept: an older notice is about an instance that is gone."""
@@ -25,6 +24,9 @@ one that is for another node, so that only what was refused for long can get the
 _PAGE_LIMIT = 100
 _EXISTS = ("QueueAlreadyExists", "QueueNameExists")
 
+_FINAL = ("refused", "forbidden")
+"""Outcomes of a call after which it is known that nothing was done."""
+
 
 class _Sqs(Protocol):
     def create_queue(self, **arguments: object) -> Mapping[str, Any]: ...
@@ -35,45 +37,41 @@ class _Sqs(Protocol):
     def delete_queue(self, **arguments: object) -> Mapping[str, Any]: ...
 
 
-class _Sns(Protocol):
-    def subscribe(self, **arguments: object) -> Mapping[str, Any]: ...
-    def set_subscription_attributes(self, **arguments: object) -> Mapping[str, Any]: ...
-    def list_subscriptions_by_topic(self, **arguments: object) -> Mapping[str, Any]: ...
-    def unsubscribe(self, **arguments: object) -> Mapping[str, Any]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One change: what it is, for people, and what makes it."""
-
-    what: str
-    make: Callable[[], object]
-
-
 class NodeQueues:
     """The queues that one topic fills.
 
-    Args:
+    Attributes:
         place: Where they are.
+        subscriptions: What fills them.
     """
 
     def __init__(self, place: Place) -> None:
-        self._place = place
+        self.place = place
         self._sqs_client = LazyClient("sqs", place.region)
-        self._sns_client = LazyClient("sns", place.region)
+        self.subscriptions = Subscriptions(place)
 
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._sqs_client.close()
-        self._sns_client.close()
+        self.subscriptions.close()
 
     def creation(self, instance_id: str, dead_letter_arn: str | None) -> list[Step]:
-        """Return what makes an instance's queue and fills it; made again, it changes nothing."""
-        queue = self._place.queue(instance_id)
+        """Return what makes an instance's queue and fills it; made again, it changes nothing.
+
+        Raises:
+            AwsCallFailed: There is no such topic, or it may not be seen, so no queue is made.
+        """
+        queue = self.place.queue(instance_id)
         attributes = self._attributes(queue, dead_letter_arn)
+        subscribed = self.subscriptions.of(queue)
+        is_new = self.made_at(queue) is None
+
+        def fill() -> Outcome:
+            return self._fill(instance_id, subscribed, is_new=is_new)
+
         return [
             Step(f"make queue {queue}", lambda: self._make_queue(queue, attributes)),
-            Step(f"subscribe {queue}", lambda: self._subscribe(queue, filter_policy(instance_id))),
+            Step(f"subscribe {queue}", fill),
         ]
 
     def removal(self, queue: str) -> list[Step]:
@@ -82,25 +80,14 @@ class NodeQueues:
         Raises:
             AwsCallFailed: The subscriptions can't be listed.
         """
-        arn = self._place.queue_arn(queue)
-        mine = [one for one, endpoint in self.subscriptions() if endpoint == arn]
         return [
-            *(self.unsubscription(one) for one in mine),
+            *(self.subscriptions.removal(one) for one in self.subscriptions.of(queue)),
             self.deletion(queue),
         ]
 
     def deletion(self, queue: str) -> Step:
         """Return what removes a queue alone."""
         return Step(f"delete queue {queue}", lambda: self._delete_queue(queue))
-
-    def unsubscription(self, subscription_arn: str) -> Step:
-        """Return what removes a subscription."""
-
-        def unsubscribe() -> None:
-            with failing_as("SNS Unsubscribe"):
-                self._sns().unsubscribe(SubscriptionArn=subscription_arn)
-
-        return Step(f"unsubscribe {subscription_arn}", unsubscribe)
 
     def url(self, queue: str) -> str:
         """Return the URL of a queue.
@@ -117,53 +104,42 @@ class NodeQueues:
         Raises:
             AwsCallFailed: They can't be listed.
         """
-        asked: dict[str, object] = {"QueueNamePrefix": self._place.prefix, "MaxResults": 1000}
+        asked: dict[str, object] = {"QueueNamePrefix": self.place.prefix, "MaxResults": 1000}
         for _ in range(_PAGE_LIMIT):
             with failing_as("SQS ListQueues"):
                 page = self._sqs().list_queues(**asked)
-            yield from (url for url in page.get("QueueUrls", ()) if self._place.instance_of(url))
+            yield from (url for url in page.get("QueueUrls", ()) if self.place.instance_of(url))
             if not page.get("NextToken"):
                 return
             asked["NextToken"] = page["NextToken"]
 
-    def made_at(self, url: str) -> float:
-        """Return when a queue was made, in Unix seconds.
+    def made_at(self, queue: str) -> float | None:
+        """Return when a queue was made, in Unix seconds; None where there is none.
 
         Raises:
-            AwsCallFailed: It is not there, or may not be seen.
+            AwsCallFailed: It is unknown whether it is there.
         """
-        with failing_as(f"SQS GetQueueAttributes {url}"):
-            answer = self._sqs().get_queue_attributes(
-                QueueUrl=url, AttributeNames=["CreatedTimestamp"]
-            )
-        return float(answer["Attributes"]["CreatedTimestamp"])
-
-    def subscriptions(self) -> Iterator[tuple[str, str]]:
-        """Yield ARN and endpoint of each subscription of a node's queue to the topic.
-
-        Raises:
-            AwsCallFailed: They can't be listed.
-        """
-        asked: dict[str, object] = {"TopicArn": self._place.topic_arn}
-        for _ in range(_PAGE_LIMIT):
-            with failing_as("SNS ListSubscriptionsByTopic"):
-                page = self._sns().list_subscriptions_by_topic(**asked)
-            for one in page.get("Subscriptions", ()):
-                if self._place.instance_of(str(one["Endpoint"])):
-                    yield str(one["SubscriptionArn"]), str(one["Endpoint"])
-            if not page.get("NextToken"):
-                return
-            asked["NextToken"] = page["NextToken"]
+        try:
+            url = self.url(queue)
+            with failing_as(f"SQS GetQueueAttributes {queue}"):
+                answer = self._sqs().get_queue_attributes(
+                    QueueUrl=url, AttributeNames=["CreatedTimestamp"]
+                )
+                return float(answer["Attributes"]["CreatedTimestamp"])
+        except AwsCallFailed as error:
+            if error.outcome != "no_queue":
+                raise
+            return None
 
     def _attributes(self, queue: str, dead_letter_arn: str | None) -> dict[str, str]:
-        arn = self._place.queue_arn(queue)
+        arn = self.place.queue_arn(queue)
         statement = {
             "Sid": "TopicOnly",
             "Effect": "Allow",
             "Principal": {"Service": "sns.amazonaws.com"},
             "Action": "sqs:SendMessage",
             "Resource": arn,
-            "Condition": {"ArnEquals": {"aws:SourceArn": self._place.topic_arn}},
+            "Condition": {"ArnEquals": {"aws:SourceArn": self.place.topic_arn}},
         }
         attributes = {
             "MessageRetentionPeriod": str(RETENTION_S),
@@ -176,7 +152,7 @@ class NodeQueues:
             attributes["RedrivePolicy"] = json.dumps(redrive)
         return attributes
 
-    def _make_queue(self, queue: str, attributes: Mapping[str, str]) -> None:
+    def _make_queue(self, queue: str, attributes: Mapping[str, str]) -> Outcome:
         try:
             with failing_as(f"SQS CreateQueue {queue}"):
                 self._sqs().create_queue(QueueName=queue, Attributes=attributes)
@@ -185,32 +161,20 @@ class NodeQueues:
                 raise
             with failing_as(f"SQS SetQueueAttributes {queue}"):
                 self._sqs().set_queue_attributes(QueueUrl=self.url(queue), Attributes=attributes)
+        return Outcome.DONE
 
-    def _subscribe(self, queue: str, policy: Mapping[str, object]) -> None:
-        arn = self._place.queue_arn(queue)
-        attributes = {
-            "RawMessageDelivery": "true",
-            "FilterPolicyScope": "MessageBody",
-            "FilterPolicy": json.dumps(policy),
-        }
-        for one, endpoint in self.subscriptions():
-            if endpoint == arn:
-                for name, value in attributes.items():
-                    with failing_as("SNS SetSubscriptionAttributes"):
-                        self._sns().set_subscription_attributes(
-                            SubscriptionArn=one, AttributeName=name, AttributeValue=value
-                        )
-                return
-        with failing_as(f"SNS Subscribe {queue}"):
-            self._sns().subscribe(
-                TopicArn=self._place.topic_arn,
-                Protocol="sqs",
-                Endpoint=arn,
-                Attributes=attributes,
-                ReturnSubscriptionArn=True,
-            )
+    def _fill(self, instance_id: str, subscribed: Sequence[str], *, is_new: bool) -> Outcome:
+        try:
+            self.subscriptions.fill(instance_id, subscribed)
+        except AwsCallFailed as error:
+            # Nothing would ever be in it. Where that is not certain it is left to the next try,
+            # because AWS lets nobody make a queue under the same name for a minute.
+            if is_new and error.outcome in _FINAL:
+                self._delete_queue(self.place.queue(instance_id))
+            raise
+        return Outcome.DONE
 
-    def _delete_queue(self, queue: str) -> None:
+    def _delete_queue(self, queue: str) -> Outcome:
         try:
             url = self.url(queue)
             with failing_as(f"SQS DeleteQueue {queue}"):
@@ -218,9 +182,8 @@ class NodeQueues:
         except AwsCallFailed as error:
             if error.outcome != "no_queue":
                 raise
+            return Outcome.NO_QUEUE
+        return Outcome.DONE
 
     def _sqs(self) -> _Sqs:
         return cast("_Sqs", self._sqs_client.get())
-
-    def _sns(self) -> _Sns:
-        return cast("_Sns", self._sns_client.get())

@@ -1,53 +1,15 @@
 """Nodes' queues on moto's SQS and SNS: made, made again, removed, swept."""
 
 import json
-import time
-import uuid
-from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
-from lab.moto import REGION
 
 from tests.support.moto_aws import Moto, spot_warning
-from watcher import cli
-from watcher.aws.ec2 import Ec2
-from watcher.node_queue import command, sweep
+from tests.support.node_queues import GONE, INSTANCE, queue_command
+from watcher.node_queue import command, subscriptions
 from watcher.node_queue.filter import filter_policy
 from watcher.node_queue.names import Place
 from watcher.node_queue.queues import NodeQueues
-
-INSTANCE = "i-0abc000000000001"
-GONE = "i-0abc00000000dead"
-
-
-@pytest.fixture
-def place(moto: Moto) -> Place:
-    """A topic of the test's own, and a name for its queues."""
-    name = f"t{uuid.uuid4().hex[:12]}"
-    return Place.of(str(moto.call("sns", "create_topic", Name=name)["TopicArn"]), name)
-
-
-@pytest.fixture
-def queues(place: Place) -> Iterator[NodeQueues]:
-    """The queues beside the topic."""
-    with closing(NodeQueues(place)) as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the tests' logging as it is."""
-    monkeypatch.setattr(cli, "start_logging", lambda *_: None)
-
-
-def queue_command(place: Place, *arguments: str) -> object:
-    """Run ``reprieve-watcher queue`` in this process, and return its exit status."""
-    what, *rest = arguments
-    topic = f"--topic-arn={place.topic_arn}"
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["queue", what, topic, f"--name={place.name}", *rest])
-    return caught.value.code
 
 
 def attributes(moto: Moto, place: Place, instance_id: str) -> dict[str, str]:
@@ -69,7 +31,7 @@ def test_queue_is_subscribed_filtered_and_open_to_the_topic_alone_when_it_is_mad
     assert found["MessageRetentionPeriod"] == "300"
     [statement] = json.loads(found["Policy"])["Statement"]
     assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": place.topic_arn}}
-    [(subscription, endpoint)] = queues.subscriptions()
+    [(subscription, endpoint)] = queues.subscriptions.all()
     assert endpoint == found["QueueArn"]
     answer = moto.call("sns", "get_subscription_attributes", SubscriptionArn=subscription)
     assert json.loads(answer["Attributes"]["FilterPolicy"]) == filter_policy(INSTANCE)
@@ -82,7 +44,7 @@ def test_queue_is_only_set_right_when_it_is_made_again(
 ) -> None:
     """An instance that starts anew, or a filter that was changed by hand, is no error."""
     assert queue_command(place, "create", f"--instance-id={INSTANCE}") == 0
-    [(subscription, _)] = queues.subscriptions()
+    [(subscription, _)] = queues.subscriptions.all()
     moto.call(
         "sns",
         "set_subscription_attributes",
@@ -100,7 +62,7 @@ def test_queue_is_only_set_right_when_it_is_made_again(
     assert found["MessageRetentionPeriod"] == "300"
     redrive = json.loads(found["RedrivePolicy"])
     assert redrive == {"deadLetterTargetArn": dead, "maxReceiveCount": 20}
-    [(again, _)] = queues.subscriptions()
+    [(again, _)] = queues.subscriptions.all()
     answer = moto.call("sns", "get_subscription_attributes", SubscriptionArn=again)
     assert json.loads(answer["Attributes"]["FilterPolicy"]) == filter_policy(INSTANCE)
 
@@ -114,7 +76,9 @@ def test_queue_and_subscription_are_gone_when_it_is_deleted_once_or_twice(
     for _ in range(2):
         assert queue_command(place, "delete", f"--instance-id={INSTANCE}") == 0
         assert [url.rpartition("/")[2] for url in queues.urls()] == [place.queue(GONE)]
-        assert [arn for _, arn in queues.subscriptions()] == [place.queue_arn(place.queue(GONE))]
+        assert [arn for _, arn in queues.subscriptions.all()] == [
+            place.queue_arn(place.queue(GONE))
+        ]
 
 
 def test_nothing_is_changed_when_it_is_a_dry_run(
@@ -127,52 +91,7 @@ def test_nothing_is_changed_when_it_is_a_dry_run(
     assert captured.out == ""
     queue = place.queue(INSTANCE)
     assert captured.err.splitlines() == [f"would make queue {queue}", f"would subscribe {queue}"]
-    assert [*queues.urls(), *queues.subscriptions()] == []
-
-
-@pytest.fixture
-def there(moto: Moto) -> str:
-    """An instance that runs."""
-    image = moto.call("ec2", "describe_images")["Images"][0]["ImageId"]
-    made = moto.call("ec2", "run_instances", ImageId=image, MinCount=1, MaxCount=1)
-    return str(made["Instances"][0]["InstanceId"])
-
-
-def swept(place: Place, queues: NodeQueues, *, hours: float) -> list[str]:
-    """Sweep as if so many hours had passed; return what was done."""
-    done = []
-    with closing(Ec2(REGION)) as ec2:
-        for step in sweep.sweeping(queues, ec2, place, time.time() + hours * 3600):
-            step.make()
-            done.append(step.what.split()[0])
-    return done
-
-
-def test_only_what_ended_instances_have_left_is_swept_up_when_it_is_old(
-    moto: Moto, place: Place, queues: NodeQueues, there: str
-) -> None:
-    """A queue may be older than what EC2 shows of its instance; a name not ours is not touched."""
-    for instance in (there, GONE):
-        assert queue_command(place, "create", f"--instance-id={instance}") == 0
-    foreign = moto.queue(f"{place.prefix}of-somebody-else")
-    assert swept(place, queues, hours=0) == []
-    assert swept(place, queues, hours=2) == ["delete", "unsubscribe"]
-    assert [place.instance_of(url) for url in queues.urls()] == [there]
-    assert [arn for _, arn in queues.subscriptions()] == [place.queue_arn(place.queue(there))]
-    assert moto.counts(foreign) == (0, 0)
-    assert swept(place, queues, hours=2) == []
-
-
-def test_subscription_is_swept_up_when_its_queue_was_deleted_by_hand(
-    moto: Moto, place: Place, queues: NodeQueues
-) -> None:
-    """It would count towards the topic's 200 for ever."""
-    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
-    moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(GONE)))
-    assert queue_command(place, "sweep", "--dry-run") == 0
-    assert len(list(queues.subscriptions())) == 1
-    assert queue_command(place, "sweep") == 0
-    assert list(queues.subscriptions()) == []
+    assert [*queues.urls(), *queues.subscriptions.all()] == []
 
 
 def test_command_ends_with_one_line_when_aws_refuses(
@@ -181,7 +100,49 @@ def test_command_ends_with_one_line_when_aws_refuses(
     """What AWS says, and the exit status of a failure that may pass."""
     nowhere = Place.of(place.topic_arn + "-missing", place.name)
     assert queue_command(nowhere, "create", f"--instance-id={INSTANCE}") == 1
-    assert "SNS" in capsys.readouterr().err.splitlines()[-1]
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("reprieve-watcher: SNS ListSubscriptionsByTopic: NotFound")
+
+
+def test_no_queue_is_left_when_there_is_no_such_topic(place: Place, queues: NodeQueues) -> None:
+    """It would be nobody's, and nothing would ever be in it."""
+    nowhere = Place.of(place.topic_arn + "-missing", place.name)
+    assert queue_command(nowhere, "create", f"--instance-id={INSTANCE}") == 1
+    assert list(queues.urls()) == []
+
+
+def test_queue_is_taken_away_again_when_its_subscription_is_refused(
+    place: Place, queues: NodeQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the topic has all the filters it can have; one that was there before stays."""
+    monkeypatch.setattr(subscriptions, "filter_policy", lambda _: {"detail": {"odd": [[[1]]]}})
+    assert queue_command(place, "create", f"--instance-id={INSTANCE}") == 1
+    assert list(queues.urls()) == []
+    for step in queues.creation(GONE, None)[:1]:
+        step.make()
+    assert queue_command(place, "create", f"--instance-id={GONE}") == 1
+    assert [place.instance_of(url) for url in queues.urls()] == [GONE]
+
+
+def test_one_object_says_what_was_done_when_asked_for_json(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For programs, with the URL in it, and with what was done before a refusal."""
+    queue, instance = place.queue(INSTANCE), f"--instance-id={INSTANCE}"
+    expected = [{"what": what, "outcome": "done"} for what in (f"make queue {queue}",)]
+    assert queue_command(place, "create", instance, "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["steps"] == [*expected, {"what": f"subscribe {queue}", "outcome": "done"}]
+    assert made["queue_url"].endswith(f"/{queue}")
+    assert queue_command(place, "delete", instance, "--json", "--dry-run") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {step["outcome"] for step in shown["steps"]} == {"dry_run"}
+    assert (shown["dry_run"], shown["queue_url"], len(shown["steps"])) == (True, None, 2)
+    assert queue_command(place, "delete", instance) == 0
+    capsys.readouterr()
+    assert queue_command(place, "delete", instance, "--json") == 0
+    gone = json.loads(capsys.readouterr().out)
+    assert gone["steps"] == [{"what": f"delete queue {queue}", "outcome": "no_queue"}]
 
 
 def test_command_asks_the_metadata_service_when_no_instance_is_named(
@@ -205,7 +166,7 @@ def test_published_message_lies_in_the_queue_as_it_was_said(
 ) -> None:
     """Without an envelope; moto does not know ``$or``, so the filter is taken off for this."""
     assert queue_command(place, "create", f"--instance-id={INSTANCE}") == 0
-    [(subscription, _)] = queues.subscriptions()
+    [(subscription, _)] = queues.subscriptions.all()
     moto.call(
         "sns",
         "set_subscription_attributes",

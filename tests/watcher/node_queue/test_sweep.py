@@ -1,0 +1,123 @@
+"""What a sweep removes of what ended instances have left on moto, and what it leaves."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from lab.moto import REGION
+
+from tests.support.moto_aws import Moto
+from tests.support.node_queues import GONE, INSTANCE, queue_command
+from watcher.aws.ec2 import Ec2
+from watcher.node_queue.names import Place
+from watcher.node_queue.queues import NodeQueues
+from watcher.node_queue.sweep import Sweep
+
+
+@pytest.fixture
+def there(moto: Moto) -> str:
+    """An instance that runs."""
+    made = moto.call("ec2", "run_instances", ImageId="ami-0a1b2c3d", MinCount=1, MaxCount=1)
+    return str(made["Instances"][0]["InstanceId"])
+
+
+def swept(queues: NodeQueues, *, hours: float) -> list[tuple[str, str]]:
+    """Sweep as if so many hours had passed; return the verbs of what was done, and the outcomes."""
+    with closing(Ec2(REGION)) as ec2:
+        sweep = Sweep(queues, ec2, time.time() + hours * 3600, lambda _line: None)
+        return [(step.what.split()[0], str(step.make())) for step in sweep.steps()]
+
+
+def listing(queues: NodeQueues, monkeypatch: pytest.MonkeyPatch, urls: list[str]) -> None:
+    """Let SQS list these queues, whichever there are: for a minute it may, moto never does."""
+
+    def listed(_self: NodeQueues) -> Iterator[str]:
+        yield from urls
+
+    monkeypatch.setattr(NodeQueues, "urls", listed)
+    assert list(queues.urls()) == urls
+
+
+def test_only_what_ended_instances_have_left_is_swept_up_when_it_is_old(
+    moto: Moto, place: Place, queues: NodeQueues, there: str
+) -> None:
+    """A queue may be older than what EC2 shows of its instance; a name not ours is not touched."""
+    for instance in (there, GONE):
+        assert queue_command(place, "create", f"--instance-id={instance}") == 0
+    foreign = moto.queue(f"{place.prefix}of-somebody-else")
+    assert swept(queues, hours=0) == []
+    assert swept(queues, hours=2) == [("delete", "done"), ("unsubscribe", "done")]
+    assert [place.instance_of(url) for url in queues.urls()] == [there]
+    assert [arn for _, arn in queues.subscriptions.all()] == [place.queue_arn(place.queue(there))]
+    assert moto.counts(foreign) == (0, 0)
+    assert swept(queues, hours=2) == []
+
+
+def test_subscription_is_swept_up_when_its_queue_was_deleted_by_hand(
+    moto: Moto, place: Place, queues: NodeQueues
+) -> None:
+    """It would count towards the topic's 200 for ever."""
+    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
+    moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(GONE)))
+    assert queue_command(place, "sweep", "--dry-run") == 0
+    assert len(list(queues.subscriptions.all())) == 1
+    assert queue_command(place, "sweep") == 0
+    assert list(queues.subscriptions.all()) == []
+
+
+def test_sweep_goes_on_when_a_listed_queue_is_gone(
+    moto: Moto, place: Place, queues: NodeQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQS lists a deleted queue for up to a minute; what comes after it is swept all the same."""
+    for instance in (INSTANCE, GONE):
+        assert queue_command(place, "create", f"--instance-id={instance}") == 0
+    urls = list(queues.urls())
+    moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(INSTANCE)))
+    listing(queues, monkeypatch, urls)
+    assert swept(queues, hours=2) == [
+        ("delete", "no_queue"),
+        ("unsubscribe", "done"),
+        ("delete", "done"),
+        ("unsubscribe", "done"),
+    ]
+    assert list(queues.subscriptions.all()) == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "done"), [(0, []), (2, [("delete", "done"), ("unsubscribe", "done")])]
+)
+def test_subscription_is_judged_by_its_queue_when_that_is_not_listed_yet(
+    place: Place,
+    queues: NodeQueues,
+    monkeypatch: pytest.MonkeyPatch,
+    hours: float,
+    done: list[tuple[str, str]],
+) -> None:
+    """A node that has just made both would lose every notice of its queue."""
+    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
+    listing(queues, monkeypatch, [])
+    assert swept(queues, hours=hours) == done
+
+
+def test_progress_goes_to_standard_error_when_a_sweep_is_shown_as_json(
+    moto: Moto, place: Place, queues: NodeQueues, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How many there are, and which of them it is at."""
+    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
+    moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(GONE)))
+    [(subscription, _)] = queues.subscriptions.all()
+    capsys.readouterr()
+    assert queue_command(place, "sweep", "--json") == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [
+        "0 queues, 1 subscribed, of 1 instances",
+        f"{GONE} is gone, 1 of 1",
+        f"unsubscribe {subscription}",
+    ]
+    assert json.loads(out) == {
+        "dry_run": False,
+        "queue_url": None,
+        "steps": [{"what": f"unsubscribe {subscription}", "outcome": "done"}],
+    }
