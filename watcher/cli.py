@@ -17,6 +17,7 @@ from signal import Signals
 from typing import NoReturn
 
 from watcher import console, daemon
+from watcher.cloud import AUTO, NONE
 from watcher.config import Config
 from watcher.doctor import command as doctor
 from watcher.errors import AwsCallFailed, ConfigError, StartFailed
@@ -201,7 +202,7 @@ def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
     )
     run.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
     options = {
-        "cloud": ("--cloud", "/".join(CLOUDS), "whose notices to hear"),
+        "cloud": ("--cloud", "/".join((AUTO, NONE, *CLOUDS)), "whose notices to hear (auto)"),
         "run_dir": ("--run-dir", "DIR", "where notice.json is written (/run/reprieve)"),
         "node": ("--node", "NAME", "this node's name (the host's)"),
         "aws.metadata_endpoint": ("--metadata-endpoint", "URL", "instance metadata service"),

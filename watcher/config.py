@@ -61,8 +61,8 @@ class SignalConfig:
 class Config:
     """Everything the daemon can be told."""
 
-    cloud: str = "aws"
-    """Whose notices are heard."""
+    cloud: str = "auto"
+    """Whose notices are heard: a cloud's, ``none``, or ``auto`` for the one that proves itself."""
     run_dir: Path = Path("/run/reprieve")
     """Where the flag file is written; made by tmpfiles.d or the DaemonSet, never by us."""
     node: str = field(default_factory=socket.gethostname)

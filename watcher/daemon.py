@@ -13,8 +13,9 @@ from watcher.actions.flag_file import FlagFile
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
 from watcher.actions.signal_process import SignalProcess
+from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
-from watcher.errors import ConfigError
+from watcher.errors import ConfigError, StartFailed
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import StateView
@@ -42,14 +43,24 @@ def run(config: Config) -> None:
 
     Raises:
         ConfigError: There is nothing to hear, or the run directory or boot id can't be used.
-        StartFailed: The run directory can't be used at the moment.
+        StartFailed: The run directory can't be used at the moment, or the cloud is silent.
     """
-    roads = _roads(config)
     boot_id = _boot_id()
     prepare_run_dir(config.run_dir)
+    asyncio.run(_protect(config, boot_id))
+
+
+async def _protect(config: Config, boot_id: str) -> None:
+    stop = stop_event()
+    cloud = await find_cloud(config)
+    roads = _roads(config, cloud)
+    _say(cloud)
+    unheard = _kinds(config, [road for road in ROADS.values() if road.cloud in cloud.unproven])
     # Before anything is heard, and before READY: readers may trust a flag from then on.
-    adopted = adopt_flag(config.run_dir, boot_id, _kinds(config, roads))
-    asyncio.run(Daemon(config, roads, boot_id, adopted).serve())
+    adopted = await asyncio.to_thread(
+        adopt_flag, config.run_dir, boot_id, _kinds(config, roads), unheard
+    )
+    await Daemon(config, roads, boot_id, adopted, cloud).serve(stop)
 
 
 class Daemon:
@@ -61,17 +72,18 @@ class Daemon:
         roads: Sequence[Road[Any]],
         boot_id: str,
         adopted: Notice | None,
+        cloud: Cloud,
     ) -> None:
         self._config = config
         self._roads = roads
         self._writer = Writer(config.node, boot_id)
         self._adopted = (adopted,) if adopted else ()
+        self._cloud = cloud
         self._metrics = Metrics()
         self._state = State()
 
-    async def serve(self) -> None:
+    async def serve(self, stop: asyncio.Event) -> None:
         """Run until told to end, then end in order: sources, inbox, responder, faces."""
-        stop = stop_event()
         inbox: asyncio.Queue[Notice] = asyncio.Queue()
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with self._opened() as opened, asyncio.TaskGroup() as group:
@@ -124,7 +136,7 @@ class Daemon:
 
     def _routes(self, healths: tuple[SourceHealth, ...]) -> dict[str, Handler]:
         probes = Probes(healths, self._metrics, self._config.faces.blind_limit_s, now)
-        view = StateView(self._config.node, healths, self._state, now)
+        view = StateView(self._config.node, self._cloud, healths, self._state, now)
         return {
             "/healthz": probes.healthz,
             "/readyz": probes.readyz,
@@ -133,21 +145,35 @@ class Daemon:
         }
 
 
-def _roads(config: Config) -> list[Road[Any]]:
+def _roads(config: Config, cloud: Cloud) -> list[Road[Any]]:
     """Return the roads that are to be opened: the cloud's, and what stands beside any cloud.
 
     Raises:
         ConfigError: There is none, or one lacks what it needs.
+        StartFailed: The cloud's metadata server is silent, and may only not be up yet.
     """
-    mine = [road for road in ROADS.values() if road.cloud in (None, config.cloud)]
+    if cloud.is_silent:
+        raise StartFailed(
+            f"{cloud.why}. That may pass; start the daemon again, or set cloud = {cloud.name} to "
+            f"wait for it while it is blind, or cloud = {NONE} to do without"
+        )
+    mine = [road for road in ROADS.values() if road.cloud in (None, cloud.name)]
     wanted = [road for road in mine if road.wanted(config.of(road.settings))]
     if not wanted:
         raise ConfigError(
-            f"there is nothing to hear: cloud = {config.cloud}, and every source of it is switched "
-            "off (for AWS: aws.metadata, AWS_EC2_METADATA_DISABLED); set REPRIEVE_AWS_METADATA=on "
-            "if that was not meant for this"
+            f"there is nothing to hear: cloud = {cloud.name}, {cloud.why}; and every other source "
+            "is switched off (for AWS: aws.metadata, AWS_EC2_METADATA_DISABLED). Name the cloud "
+            "with --cloud or REPRIEVE_CLOUD, or set REPRIEVE_AWS_METADATA=on if that was not meant "
+            "for this"
         )
     return wanted
+
+
+def _say(cloud: Cloud) -> None:
+    if cloud.name == NONE:
+        log.warning("no cloud is heard: %s", cloud.why)
+    else:
+        log.info("cloud cloud=%s why=%s", cloud.name, cloud.why)
 
 
 def _kinds(config: Config, roads: Sequence[Road[Any]]) -> Kinds:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from watcher import setting_values
+from watcher.cloud import AUTO, NONE
 from watcher.config import Config, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
 from watcher.sources import CLOUDS, ROADS
@@ -29,7 +30,7 @@ _FILE_LIMIT_BYTES = 16 * 1024
 
 SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
-        "cloud": setting_values.one_of(*CLOUDS),
+        "cloud": setting_values.one_of(AUTO, NONE, *CLOUDS),
         "run_dir": setting_values.path,
         "node": setting_values.node,
         "log_format": setting_values.one_of(*LOG_FORMATS),

@@ -36,6 +36,7 @@ class WatcherProcess:
                 "-m",
                 "watcher",
                 "run",
+                "--cloud=aws",
                 f"--metadata-endpoint={endpoint}",
                 f"--run-dir={run_dir}",
                 "--listen=127.0.0.1:0",

@@ -72,7 +72,7 @@ def test_check_config_round_trips_when_its_output_is_the_file(
     ("argv", "reason"),
     [
         (("check-config", "--config", "/nonexistent.toml"), "/nonexistent.toml"),
-        (("run", "--cloud", "moon"), "cloud has to be one of aws"),
+        (("run", "--cloud", "moon"), "cloud has to be one of auto, none, aws"),
         (("run", "--listen", "9765"), "faces.listen has to be HOST:PORT"),
         (("run", "--run-dir", "/nonexistent"), "/nonexistent"),
         (("run", "--run-dri", "/x"), "unrecognized arguments: --run-dri"),

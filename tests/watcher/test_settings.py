@@ -27,6 +27,7 @@ def test_defaults_are_the_documented_ones_when_nothing_is_set() -> None:
     """Others build on these values."""
     effective = load(None, {}, {})
     config = effective.config
+    assert config.cloud == "auto"
     assert config.run_dir == Path("/run/reprieve")
     assert config.faces.listen == Address("127.0.0.1", 9765)
     assert config.of(AwsConfig).metadata_endpoint == "http://169.254.169.254"

@@ -50,20 +50,26 @@ def prepare_run_dir(run_dir: Path) -> None:
 
 
 def adopt_flag(
-    run_dir: Path, boot_id: str, sources: Mapping[str, Collection[NoticeKind]]
+    run_dir: Path,
+    boot_id: str,
+    sources: Mapping[str, Collection[NoticeKind]],
+    unheard: Collection[str] = (),
 ) -> Notice | None:
     """Return the notice that an earlier run of the daemon left in force; blocks, for use at start.
 
     A flag is removed when it is void (of another boot), can't be understood, or is of a kind that
-    none of the ``sources`` tells of under that name, so that nobody would ever withdraw it.
+    none of the ``sources`` tells of under that name, so that nobody would ever withdraw it. It
+    stays where one of the ``unheard`` sources has written it: this boot has heard it, so that its
+    cloud is only silent now.
 
     Raises:
         ConfigError: It can be neither read nor removed.
-        StartFailed: It can't be at the moment.
+        StartFailed: It can't be at the moment, or it is of an unheard source.
     """
     path = run_dir / FLAG_NAME
     try:
         notice = parse(_read(path), boot_id)
+        _check_heard(notice, unheard, path)
         _check_source(notice, sources)
     except FileNotFoundError:
         return None
@@ -79,6 +85,15 @@ def adopt_flag(
         raise _at_start("a void flag can't be removed", error) from error
     log.warning("flag removed path=%s why=%s", path, why)
     return None
+
+
+def _check_heard(notice: Notice, unheard: Collection[str], path: Path) -> None:
+    if notice.source in unheard:
+        raise StartFailed(
+            f"{path} holds a notice of {notice.source}, which has proved nothing at this start. "
+            "That may pass; start the daemon again, or name the cloud (cloud = ...), or remove "
+            "the file"
+        )
 
 
 def _check_source(notice: Notice, sources: Mapping[str, Collection[NoticeKind]]) -> None:

@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from watcher import console
+from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
 from watcher.doctor import aws_checks, aws_queue
 from watcher.doctor.aws_evidence import examine
-from watcher.doctor.finding import Finding, Verdict, unknown
+from watcher.doctor.finding import Finding, Verdict, ok, unknown, wrong
+from watcher.sources import ROADS
 from watcher.sources.aws_config import AwsConfig
 
 DESCRIPTION = """\
@@ -48,10 +50,34 @@ def run(config: Config, *, as_json: bool) -> int:
 
 
 async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequence[Finding]:
-    """Return what every check of an enabled source has found, in the order of the lists."""
-    of_queue = [await check(config.of(AwsConfig)) for check in aws_queue.CHECKS]
-    if config.of(AwsConfig).metadata == "off":
+    """Return what every check of an enabled source has found, in the order of the lists.
+
+    Raises:
+        ConfigError: A setting contradicts ``cloud = auto``.
+    """
+    cloud = await find_cloud(config)
+    of_cloud = await _aws(config.of(AwsConfig), environment) if cloud.name == "aws" else []
+    return [_which(cloud, config), *of_cloud]
+
+
+def _which(cloud: Cloud, config: Config) -> Finding:
+    """Judge whether it is known which cloud this is."""
+    found = f"{cloud.name}: {cloud.why}"
+    if cloud.is_silent:
+        return wrong("cloud", found, "see below why its metadata server is silent")
+    beside = any(
+        road.wanted(config.of(road.settings)) for road in ROADS.values() if road.cloud is None
+    )
+    if cloud.name == NONE and not beside:
+        todo = "name the cloud (REPRIEVE_CLOUD, or cloud in the file), and ask again"
+        return wrong("cloud", found, todo)
+    return ok("cloud", found)
+
+
+async def _aws(config: AwsConfig, environment: Mapping[str, str]) -> Sequence[Finding]:
+    of_queue = [await check(config) for check in aws_queue.CHECKS]
+    if config.metadata == "off":
         off = unknown("metadata service", "switched off by aws.metadata, so not asked")
         return [off, *of_queue]
-    evidence = await examine(config.of(AwsConfig), environment, lambda: datetime.now(UTC))
+    evidence = await examine(config, environment, lambda: datetime.now(UTC))
     return [*(check(evidence) for check in aws_checks.CHECKS), *of_queue]

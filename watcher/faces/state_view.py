@@ -9,6 +9,7 @@ from datetime import datetime
 
 from aiohttp import web
 
+from watcher.cloud import Cloud
 from watcher.health import SourceHealth
 from watcher.notice import Moment, rfc3339
 from watcher.state import Entry, State
@@ -17,16 +18,18 @@ Json = str | float | bool | list["Json"] | dict[str, "Json"] | None
 
 
 class StateView:
-    """Answers /v1/state for one node, from its sources' health and the notices it knows."""
+    """Answers /v1/state for one node: its cloud, its sources' health, the notices it knows."""
 
     def __init__(
         self,
         node: str,
+        cloud: Cloud,
         healths: Sequence[SourceHealth],
         state: State,
         now: Callable[[], Moment],
     ) -> None:
         self._node = node
+        self._cloud = cloud
         self._healths = healths
         self._state = state
         self._now = now
@@ -37,6 +40,7 @@ class StateView:
         document: dict[str, Json] = {
             "schema": 1,
             "node": self._node,
+            "cloud": {"name": self._cloud.name, "why": self._cloud.why},
             **_instant("now", self._now().wall),
             "sources": {health.source: _source(health) for health in self._healths},
             "in_force": [_entry(entry) for entry in entries if _is_in_force(entry)],

@@ -19,6 +19,7 @@ from watcher.httpclient import HttpClient
 from watcher.sources.aws_config import READERS, AwsConfig
 from watcher.sources.aws_imds import AwsImds
 from watcher.sources.aws_intake import Intake
+from watcher.sources.aws_proof import DMI, proof
 from watcher.sources.aws_reception import Reception
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_sqs import VISIBILITY_S, AwsSqs, Hands
@@ -92,4 +93,6 @@ ROAD = Road(
     wanted=wanted,
     opened=opened,
     ambient=ambient_settings,
+    proof=proof,
+    dmi=DMI,
 )

@@ -32,7 +32,7 @@ TTL_S = 21_600
 V1_LIFE_S = 300.0
 """Seconds for which IMDSv1 is used before the token endpoint is asked again."""
 
-_NO_V2_STATUSES = (403, 404, 405)
+NO_V2_STATUSES = (403, 404, 405)
 
 _RENEW_BEFORE_S = 60.0
 """Seconds before a token's end at which a new one is minted, at most a tenth of its life."""
@@ -105,7 +105,7 @@ class ImdsSession:
             self._tokens.drop(token)
             answer = await self._fetch(path, self._live_token() or await self._mint())
         if answer.status not in (200, 404):
-            raise _refusal(answer.status, f"GET {path}")
+            raise refusal(answer.status, f"GET {path}")
         return answer
 
     async def renew(self) -> None:
@@ -134,28 +134,21 @@ class ImdsSession:
 
     async def _mint(self) -> _Token:
         answer = await self._call("PUT", TOKEN_PATH, {TTL_HEADER: str(TTL_S)})
-        if answer.status in _NO_V2_STATUSES:
+        if answer.status in NO_V2_STATUSES:
             return await self._go_without_token(answer.status)
         if answer.status != 200:
-            raise _refusal(answer.status, f"PUT {TOKEN_PATH}")
-        text = answer.body.decode("latin-1").strip()
-        if not 0 < len(text) <= _TOKEN_LIMIT_CHARS or not _TOKEN_CHARS.issuperset(text):
-            raise SourceMalformed(f"PUT {TOKEN_PATH}: the body is no token: {answer.body[:64]!r}")
-        life_s = _ttl_echo(answer)
-        if life_s is None:
-            # A stranger that takes any PUT would answer every key with a 404: "no notice".
-            why = f"the answer does not say how long the token lives; {aws_diagnosis.NOT_EC2}"
-            raise SourceMalformed(f"PUT {TOKEN_PATH}: {why}")
+            raise refusal(answer.status, f"PUT {TOKEN_PATH}")
+        text, life_s = parse_token(answer)
         return self._keep(text, life_s)
 
     async def _go_without_token(self, token_status: int) -> _Token:
         if not self._may_use_v1:
             why = aws_diagnosis.SWITCHED_OFF if token_status == 403 else aws_diagnosis.V1_FORBIDDEN
-            raise _refusal(token_status, f"PUT {TOKEN_PATH}", why)
+            raise refusal(token_status, f"PUT {TOKEN_PATH}", why)
         answer = await self._call("GET", INSTANCE_ID_PATH, {})
         if answer.status != 200 or parse_instance_id(answer.body) is None:
             why = aws_diagnosis.why_no_token(token_status, answer.status)
-            raise _refusal(token_status, f"PUT {TOKEN_PATH}", why)
+            raise refusal(token_status, f"PUT {TOKEN_PATH}", why)
         if self._tokens.token is None:
             log.warning("no IMDSv2, IMDSv1 is used: PUT %s: HTTP %s", TOKEN_PATH, token_status)
         return self._keep("", V1_LIFE_S)
@@ -182,13 +175,30 @@ class ImdsSession:
             raise SourceUnavailable(why, outcome=error.outcome) from error
 
 
+def parse_token(answer: Answer) -> tuple[str, int]:
+    """Return the token in a 200 answer to the PUT for one, and how many seconds it lives.
+
+    Raises:
+        SourceMalformed: There is none, or its life is not told: it is not EC2's answer.
+    """
+    text = answer.body.decode("latin-1").strip()
+    if not 0 < len(text) <= _TOKEN_LIMIT_CHARS or not _TOKEN_CHARS.issuperset(text):
+        raise SourceMalformed(f"PUT {TOKEN_PATH}: the body is no token: {answer.body[:64]!r}")
+    life_s = _ttl_echo(answer)
+    if life_s is None:
+        # A stranger that takes any PUT would answer every key with a 404: "no notice".
+        why = f"the answer does not say how long the token lives; {aws_diagnosis.NOT_EC2}"
+        raise SourceMalformed(f"PUT {TOKEN_PATH}: {why}")
+    return text, life_s
+
+
 def _ttl_echo(answer: Answer) -> int | None:
     """Return the seconds that IMDS says the token has left, None if it does not say."""
     echo = answer.headers.get(TTL_HEADER, "")
     return int(echo) if _TTL_ECHO.fullmatch(echo) and 1 <= int(echo) <= TTL_S else None
 
 
-def _refusal(status: int, what: str, why: str = "") -> SourceUnavailable:
+def refusal(status: int, what: str, why: str = "") -> SourceUnavailable:
     """Return the error for a status that says nothing about whether there is a notice."""
     outcome = _REFUSALS.get(status, "unexpected_status")
     if outcome == "unexpected_status" and status // 100 in (3, 5):

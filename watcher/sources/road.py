@@ -6,7 +6,7 @@ is the only place that knows them all, so another cloud is a file and a line the
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from watcher.actions.base import Action
@@ -85,6 +85,13 @@ class Road(Generic[Settings]):
         wanted: Says which sources the settings ask for; raises ConfigError where one lacks
             something. None wanted is no error here.
         opened: Opens them; a block, as what it opens has to be closed.
+        proof: For ``cloud = auto``: asks the metadata server whether this machine is in the cloud.
+            It returns what proves it, in a few words: something that only this cloud's server
+            says, never a status alone; None where another one answers. It raises SourceError where
+            no usable answer comes, and is given up after 3 s (see :mod:`watcher.cloud`).
+        dmi: For the same: patterns by name of a file in /sys/class/dmi/id, each of which names the
+            cloud's machines in full. They prove nothing, but a server that is silent on such a
+            machine will answer soon.
         ambient: Settings as variables made for other programs give them: by field, the value and
             its origin. They are below every setting that was made for this daemon.
     """
@@ -96,3 +103,5 @@ class Road(Generic[Settings]):
     wanted: Callable[[Settings], Kinds]
     opened: Callable[[Settings, Site], AbstractAsyncContextManager[Opened]]
     ambient: Callable[[Mapping[str, str]], Mapping[str, tuple[object, str]]] = lambda _: {}
+    proof: Callable[[Settings], Coroutine[None, None, str | None]] | None = None
+    dmi: Mapping[str, str] = field(default_factory=dict)

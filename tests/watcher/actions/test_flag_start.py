@@ -144,3 +144,18 @@ def test_adoption_is_a_setting_to_mend_when_the_flag_can_not_be_removed(tmp_path
     (tmp_path / FLAG_NAME / "x").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"void flag.*notice\.json: is a directory.*Remove it"):
         adopt_flag(tmp_path, "boot-a", SOURCES)
+
+
+async def test_flag_stays_when_its_source_is_only_unheard(desk: Desk) -> None:
+    """This boot has heard that cloud, so it is silent and not gone: the start is tried again."""
+    await desk.admit(preemption(desk.clock()))
+    before = await asyncio.to_thread(desk.path.read_text)
+    for unheard, error in ((("aws_imds",), StartFailed), (("gcp_metadata",), None)):
+        adopt = asyncio.to_thread(adopt_flag, desk.path.parent, "boot-a", {}, unheard)
+        if error is None:
+            assert await adopt is None
+            continue
+        with pytest.raises(error, match="aws_imds"):
+            await adopt
+        assert await asyncio.to_thread(desk.path.read_text) == before
+    assert not await asyncio.to_thread(desk.path.exists)

@@ -187,5 +187,6 @@ async def test_notice_is_mentioned_when_one_is_in_force() -> None:
 
 async def test_nothing_is_asked_when_the_service_is_switched_off_by_a_setting() -> None:
     """The report says so instead of being empty."""
-    first, *_ = await findings_of(Config(sections=(AwsConfig(metadata="off"),)), {})
+    settings = Config(cloud="aws", sections=(AwsConfig(metadata="off"),))
+    _cloud, first, *_ = await findings_of(settings, {})
     assert (first.checked, first.verdict) == ("metadata service", Verdict.UNKNOWN)

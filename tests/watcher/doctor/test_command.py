@@ -12,12 +12,12 @@ from tests.support.watcher_process import simulator_process
 pytestmark = pytest.mark.e2e
 
 
-async def doctor(url: str, *options: str) -> tuple[int | None, str]:
+async def doctor(url: str, *options: str, cloud: str = "aws") -> tuple[int | None, str]:
     """Run it, and return its exit status and what it has printed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "watcher", "doctor", *options),
         stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url},
+        env={**os.environ, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url, "REPRIEVE_CLOUD": cloud},
     )
     printed, _ = await process.communicate()
     return process.returncode, printed.decode()
@@ -41,3 +41,18 @@ async def test_doctor_says_what_to_do_when_something_is_wrong(unused_tcp_port: i
     assert "-> nothing answers at that address" in printed
     status, printed = await doctor(f"http://127.0.0.1:{unused_tcp_port}", "--json")
     assert (status, json.loads(printed)["healthy"]) == (1, False)
+
+
+async def test_doctor_checks_the_cloud_that_proves_itself_when_none_is_named(
+    unused_tcp_port: int,
+) -> None:
+    """Its first line says which and why; where none does, what to do is to name it."""
+    async with simulator_process() as url:
+        status, printed = await doctor(url, cloud="auto")
+    assert status == 0
+    assert printed.splitlines()[0].startswith("ok      cloud: aws: proved by a token")
+    assert "Spot notices" in printed
+    status, printed = await doctor(f"http://127.0.0.1:{unused_tcp_port}", cloud="auto")
+    assert status == 1
+    assert printed.startswith("wrong   cloud: none: no cloud has proved itself (aws: ")
+    assert "-> name the cloud" in printed

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.clocks import TurnedClock
 from tests.support.served_faces import served_faces
+from watcher.cloud import Cloud
 from watcher.faces.state_view import StateView
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
@@ -18,7 +19,7 @@ async def shown(state: State, clock: TurnedClock) -> dict[str, Any]:
     """Ask for /v1/state."""
     health = SourceHealth("aws_imds", ("spot",), clock(), Metrics())
     health.answered("spot", "present", clock(), took_s=0.001)
-    view = StateView("node-a", (health,), state, clock)
+    view = StateView("node-a", Cloud("aws", "proved by an id"), (health,), state, clock)
     async with served_faces({"/v1/state": view.state}) as faces:
         status, body = await faces.ask("/v1/state")
     assert status == 200
@@ -30,6 +31,7 @@ async def test_state_shows_sources_and_no_notice_when_all_is_quiet(clock: Turned
     """The usual day."""
     document = await shown(State(), clock)
     assert (document["schema"], document["node"]) == (1, "node-a")
+    assert document["cloud"] == {"name": "aws", "why": "proved by an id"}
     assert document["now_at"] == "2026-11-30T10:05:06Z"
     assert document["now_unix_s"] == 1796033106.0
     assert document["in_force"] == document["past"] == []

@@ -1,0 +1,265 @@
+"""Which cloud this is: proved by its metadata server, and never mistaken for another one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.scripted_imds import TOKEN_PATH, TTL_HEADER, ScriptedImds
+from tests.support.skipping_loop import run_skipping
+from watcher.cloud import LIMIT_S, Cloud, find_cloud
+from watcher.config import Config
+from watcher.errors import ConfigError, SourceUnavailable
+from watcher.simulator.aws.scenario import AwsScenario
+from watcher.simulator.clock import ScenarioClock
+from watcher.simulator.server import make_app, serving
+from watcher.sources import aws
+from watcher.sources.aws_config import AwsConfig
+from watcher.sources.road import Road
+
+PAGE = b"<html><body>Welcome! Please sign in to our network.</body></html>"
+DEFAULTS = AwsConfig()
+ID = b"i-0123456789abcdef0"
+
+Proof = Callable[[AwsConfig], Coroutine[None, None, str | None]]
+
+
+@asynccontextmanager
+async def simulated(scenario: AwsScenario | None = None) -> AsyncIterator[str]:
+    """Run our AWS."""
+    async with serving(make_app(scenario or AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as url:
+        yield url
+
+
+def config(url: str, settings: AwsConfig = DEFAULTS) -> Config:
+    """Return settings that leave it to the daemon which cloud this is."""
+    return Config(sections=(replace(settings, metadata_endpoint=url),))
+
+
+def road(name: str, proof: Proof) -> Road[AwsConfig]:
+    """Return a road of another cloud, which proves itself as ``proof`` says."""
+    return replace(aws.ROAD, section=name, cloud=name, proof=proof, dmi={})
+
+
+async def hang(_config: AwsConfig) -> str | None:
+    """Never answer."""
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+async def be_sure(_config: AwsConfig) -> str | None:
+    """Prove itself at once."""
+    return "its own word"
+
+
+@pytest.fixture
+def no_dmi(tmp_path: Path) -> Path:
+    """A machine whose firmware says nothing."""
+    return tmp_path / "dmi"
+
+
+def firmware(directory: Path, **files: str) -> Path:
+    """Write what the firmware says."""
+    directory.mkdir()
+    for name, words in files.items():
+        (directory / name).write_text(words)
+    return directory
+
+
+async def test_cloud_is_not_asked_for_when_it_is_set(imds: ScriptedImds) -> None:
+    """A person's word counts, and costs nothing at the start."""
+    for name in ("aws", "none"):
+        asked = await find_cloud(replace(config(imds.url), cloud=name))
+        assert asked == Cloud(name, "set by cloud")
+    assert imds.requests == []
+
+
+async def test_aws_is_found_when_it_gives_a_token_and_an_id(no_dmi: Path) -> None:
+    """The simulator answers as EC2 does."""
+    async with simulated() as url:
+        found = await find_cloud(config(url), dmi_dir=no_dmi)
+    assert (found.name, found.is_silent, found.unproven) == ("aws", False, ())
+    assert found.why == f"proved by a token, and the instance's id {ID.decode()}"
+
+
+async def test_aws_is_found_without_a_token_when_the_server_is_ec2s(
+    imds: ScriptedImds, no_dmi: Path
+) -> None:
+    """Version 1 has no token; who answers says so in a header that mimics leave out."""
+    imds.needs_token = False
+    imds.play(TOKEN_PATH, imds.status(404))
+    imds.play("instance-id", imds.status(200, ID, Server="EC2ws"))
+    found = await find_cloud(config(imds.url), dmi_dir=no_dmi)
+    assert (found.name, "EC2ws" in found.why) == ("aws", True)
+    found = await find_cloud(config(imds.url, AwsConfig(metadata_v1="off")), dmi_dir=no_dmi)
+    assert (found.name, found.unproven) == ("none", ("aws",))
+
+
+@pytest.mark.parametrize("id_", [b"i-0000001a", ID])
+async def test_openstack_is_not_aws_when_it_mimics_version_1(
+    imds: ScriptedImds, no_dmi: Path, id_: bytes
+) -> None:
+    """It has EC2's paths and shape of id, no tokens, and another server's name."""
+    imds.needs_token = False
+    imds.play(TOKEN_PATH, imds.status(405))
+    imds.play("instance-id", imds.status(200, id_))
+    found = await find_cloud(config(imds.url), dmi_dir=no_dmi)
+    assert found.name == "none"
+    assert "aws: another cloud's answer" in found.why
+
+
+TTL = {TTL_HEADER: "21600"}
+
+
+@pytest.mark.parametrize(
+    ("token", "id_"),
+    [
+        ((200, PAGE, {}), (200, PAGE, {})),
+        ((200, PAGE, TTL), (200, ID, TTL)),
+        ((302, b"", {"Location": "http://portal.test/"}), (302, b"", {})),
+        ((200, b"AQAE==", {}), (200, ID, {})),
+        ((200, b"AQAE==", TTL), (404, b"", TTL)),
+        ((200, b"AQAE==", TTL), (200, PAGE, TTL)),
+        ((200, b"AQAE==", TTL), (200, b"i-fake", TTL)),
+        ((200, b"AQAE==", TTL), (200, b"i-0123456789ABCDEF0", TTL)),
+        ((200, b"\xff\x00" * 9, TTL), (200, ID, TTL)),
+        ((404, b"", {"Metadata-Flavor": "Google"}), (404, b"", {"Metadata-Flavor": "Google"})),
+        ((400, b'{"error": "Bad request"}', {}), (400, b'{"error": "Bad request"}', {})),
+        ((403, b"", {}), (403, b"", {})),
+        ((404, b"", {"Server": "EC2ws"}), (404, b"", {"Server": "EC2ws"})),
+        ((404, b"", {}), (200, b"", {"Server": "EC2ws"})),
+        ((503, b"", {}), (503, b"", {})),
+    ],
+    ids=[
+        *("portal", "portal with our header", "redirect", "no life", "no id", "page for an id"),
+        *("mock-up", "capitals", "binary token", "google", "azure", "forbidden", "all 404"),
+        *("empty id", "unavailable"),
+    ],
+)
+async def test_stranger_at_the_address_is_not_aws_when_it_answers_otherwise(
+    imds: ScriptedImds,
+    no_dmi: Path,
+    token: tuple[int, bytes, dict[str, str]],
+    id_: tuple[int, bytes, dict[str, str]],
+) -> None:
+    """Each lacks something that only EC2 says; the reason is kept for people."""
+    imds.needs_token = False
+    for path, (status, body, headers) in ((TOKEN_PATH, token), ("instance-id", id_)):
+        imds.play(path, imds.status(status, body, **headers))
+    found = await find_cloud(config(imds.url), dmi_dir=no_dmi)
+    assert (found.name, found.is_silent, found.unproven) == ("none", False, ("aws",))
+    assert found.why.startswith("no cloud has proved itself (aws: ")
+
+
+@pytest.mark.parametrize("fault", ["hang", "reset", "half_body"])
+async def test_no_cloud_is_found_when_the_server_fails(
+    imds: ScriptedImds, no_dmi: Path, fault: str
+) -> None:
+    """What is no answer proves nothing."""
+    imds.play(TOKEN_PATH, imds.fault(fault))
+    found = await find_cloud(config(imds.url, AwsConfig(metadata_limit_s=0.2)), dmi_dir=no_dmi)
+    assert (found.name, found.unproven) == ("none", ("aws",))
+
+
+async def test_no_cloud_is_found_when_nobody_is_there(no_dmi: Path, unused_tcp_port: int) -> None:
+    """A laptop."""
+    found = await find_cloud(config(f"http://127.0.0.1:{unused_tcp_port}"), dmi_dir=no_dmi)
+    assert found.name == "none"
+    assert "PUT http://127.0.0.1" in found.why
+
+
+def test_search_ends_at_its_limit_when_every_server_hangs(no_dmi: Path) -> None:
+    """By the loop's own clock, side by side: three take no longer than one."""
+
+    async def search() -> tuple[Cloud, float]:
+        roads = [road(name, hang) for name in ("one", "two", "three")]
+        found = await find_cloud(Config(), roads, no_dmi)
+        return found, asyncio.get_running_loop().time()
+
+    found, took_s = run_skipping(search)
+    assert took_s == pytest.approx(LIMIT_S) == 3.0
+    assert (found.name, set(found.unproven)) == ("none", {"one", "two", "three"})
+    assert "one: no proof within 3 s" in found.why
+
+
+def test_search_ends_with_the_first_proof_when_another_server_hangs(no_dmi: Path) -> None:
+    """Nothing waits for who has nothing to say, and what still runs is ended."""
+    ended = []
+
+    async def hang_and_tell(config: AwsConfig) -> str | None:
+        try:
+            return await hang(config)
+        finally:
+            ended.append("hanging")
+
+    async def search() -> tuple[Cloud, float]:
+        roads = [road("silent", hang_and_tell), road("loud", be_sure)]
+        found = await find_cloud(Config(), roads, no_dmi)
+        return found, asyncio.get_running_loop().time()
+
+    found, took_s = run_skipping(search)
+    assert (found.name, found.why, took_s) == ("loud", "proved by its own word", 0.0)
+    assert ended == ["hanging"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"sys_vendor": "Amazon EC2\n"},
+        {"sys_vendor": "Xen\n", "bios_version": "4.11.amazon\n"},
+        {"bios_vendor": "Amazon EC2"},
+    ],
+)
+async def test_cloud_is_silent_when_only_the_firmware_names_it(
+    tmp_path: Path, unused_tcp_port: int, files: dict[str, str]
+) -> None:
+    """Its network may not be up yet; that is not "no cloud"."""
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    found = await find_cloud(config(url), dmi_dir=firmware(tmp_path / "dmi", **files))
+    assert (found.name, found.is_silent, found.unproven) == ("aws", True, ("aws",))
+    assert str(tmp_path / "dmi") in found.why
+    assert "PUT http://127.0.0.1" in found.why
+
+
+@pytest.mark.parametrize("words", ["QEMU", "Amazon EC2 lookalike", "", "\udcff" * 9, "x" * 5000])
+async def test_firmware_names_no_cloud_when_its_words_are_others(
+    tmp_path: Path, unused_tcp_port: int, words: str
+) -> None:
+    """Part of a name is none."""
+    directory = firmware(tmp_path / "dmi")
+    (directory / "sys_vendor").write_bytes(words.encode(errors="surrogateescape"))
+    found = await find_cloud(config(f"http://127.0.0.1:{unused_tcp_port}"), dmi_dir=directory)
+    assert (found.name, found.is_silent) == ("none", False)
+
+
+async def test_firmware_proves_nothing_when_another_cloud_proves_itself(tmp_path: Path) -> None:
+    """A metadata server's word beats the firmware's, which any image can copy."""
+    directory = firmware(tmp_path / "dmi", sys_vendor="Amazon EC2")
+
+    async def fail(_config: AwsConfig) -> str | None:
+        raise SourceUnavailable("not there", outcome="unreachable")
+
+    mine = replace(aws.ROAD, proof=fail)
+    found = await find_cloud(Config(), [mine, road("other", be_sure)], directory)
+    assert (found.name, found.is_silent) == ("other", False)
+
+
+async def test_switched_off_cloud_is_not_asked_when_another_is_looked_for(
+    imds: ScriptedImds, tmp_path: Path
+) -> None:
+    """Nor does the firmware make it one that may answer soon."""
+    directory = firmware(tmp_path / "dmi", sys_vendor="Amazon EC2")
+    found = await find_cloud(config(imds.url, AwsConfig(metadata="off")), dmi_dir=directory)
+    assert found == Cloud("none", "no cloud has proved itself (none was asked)")
+    assert imds.requests == []
+
+
+async def test_search_is_refused_when_the_settings_contradict_it(imds: ScriptedImds) -> None:
+    """A queue to read, and nobody who may be asked whose it is: only a person can tell."""
+    queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/q"
+    settings = AwsConfig(metadata="off", instance_id="i-1", queue_url=queue)
+    with pytest.raises(ConfigError, match="set cloud = aws"):
+        await find_cloud(config(imds.url, settings))

@@ -1,0 +1,68 @@
+"""The daemon as a process that has to find out which cloud it is in."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.clocks import eventually
+from tests.support.watcher_process import WatcherProcess, control
+from watcher.cloud import Cloud
+from watcher.config import Config
+from watcher.daemon import _roads
+from watcher.errors import ConfigError, StartFailed
+from watcher.simulator.aws.scenario import AwsScenario
+from watcher.simulator.clock import ScenarioClock
+from watcher.simulator.server import make_app, serving
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """An empty run directory."""
+    path = tmp_path / "run"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.e2e
+async def test_daemon_hears_the_cloud_that_proves_itself_when_none_is_named(run_dir: Path) -> None:
+    """Log and state say which it is and why; a flag left by an earlier run is taken up."""
+    async with serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as url:
+        await control(url, "notice", window_s=100)
+        first = await WatcherProcess.start(run_dir, url, "--cloud=auto")
+        before = await first.shows("stop")
+        state = json.loads((await first.ask("/v1/state"))[1])
+        assert state["cloud"]["name"] == "aws"
+        assert state["cloud"]["why"].startswith("proved by a token")
+        assert "cloud cloud=aws why=proved by" in first.log
+        await first.end(signal.SIGKILL)
+        second = await WatcherProcess.start(run_dir, url, "--cloud=auto")
+        await eventually(lambda: (second.flag() or before)["seq"] > before["seq"])
+        after = await second.shows("stop")
+        assert [after[name] for name in ("id", "deadline")] == [before["id"], before["deadline"]]
+        assert await second.end() == 0
+
+
+@pytest.mark.e2e
+async def test_daemon_refuses_to_start_when_no_cloud_is_there_and_nothing_else_is_set(
+    run_dir: Path, unused_tcp_port: int
+) -> None:
+    """Status 78, with the reason for each cloud and what to do; a flag stays as it is."""
+    flag = run_dir / "notice.json"
+    flag.write_text("as it was")
+    url = f"http://127.0.0.1:{unused_tcp_port}"
+    watcher = await WatcherProcess.start(run_dir, url, "--cloud=auto")
+    assert await watcher.process.wait() == os.EX_CONFIG
+    assert "nothing to hear: cloud = none, no cloud has proved itself (aws: PUT" in watcher.log
+    assert "--cloud" in watcher.log
+    assert flag.read_text() == "as it was"
+
+
+def test_start_is_tried_again_when_the_cloud_is_only_silent() -> None:
+    """The message says how to start without waiting for it."""
+    with pytest.raises(StartFailed, match=r"the firmware says so.*cloud = aws.*cloud = none"):
+        _roads(Config(), Cloud("aws", "the firmware says so", is_silent=True))
+    with pytest.raises(ConfigError, match="nothing to hear"):
+        _roads(Config(cloud="none"), Cloud("none", "set by cloud"))
