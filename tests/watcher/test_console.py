@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.support.aws_bodies import DATA
 pytestmark = pytest.mark.ranks
 
 SPOT = str(DATA / "imds" / "spot-terminate.json")
+SCENARIO = str(Path(__file__).parents[2] / "examples" / "scenarios" / "aws-asg-scale-in.toml")
 PRINTING = [
     ("--help",),
     ("--version",),
@@ -20,6 +22,8 @@ PRINTING = [
     ("check-config", "--json"),
     ("explain", "aws-imds-spot", SPOT),
     ("doctor",),
+    ("simulate", "aws", f"--check={SCENARIO}"),
+    ("simulate", "aws", "--port=0", "--quiet"),
 ]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from watcher import console
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.clouds import SIMULATORS
 from watcher.simulator.faults import FaultKind
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _play(arguments, scenario_of(arguments, cloud))
     except (ScenarioError, OSError) as error:
-        sys.stderr.write(f"reprieve-watcher simulate {cloud}: {error}\n")
+        console.complain(f"simulate {cloud}: {error}")
         return os.EX_CONFIG
     return os.EX_OK
 
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(file: Path, cloud: str) -> None:
     timeline = load_scenario(file, cloud).timeline()
     last_s = timeline[-1].at_s if timeline else 0.0
-    sys.stdout.write(f"{file} is in order: {len(timeline)} changes in {last_s:g} s\n")
+    console.show(f"{file} is in order: {len(timeline)} changes in {last_s:g} s\n")
 
 
 def scenario_of(arguments: argparse.Namespace, cloud: str) -> Scenario:
@@ -110,7 +111,6 @@ async def _serve(app: web.Application, host: str, port: int) -> None:
     for number in numbers:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(app, host, port) as url:
-        # Flushed: whoever started us waits for this line to learn the port.
-        sys.stdout.write(f"simulator listening on {url}\n")
-        sys.stdout.flush()
+        # At once: whoever started us waits for this line to learn the port.
+        console.show(f"simulator listening on {url}\n")
         await stop.wait()
