@@ -28,6 +28,11 @@ class SideThread(Generic[T]):
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no blocking call is under way, not even one whose caller has gone."""
+        return self._is_idle.is_set()
+
     async def call(self, plan: Callable[[], Callable[[], T]]) -> T:
         """Return or raise what the blocking call does that ``plan`` returns.
 

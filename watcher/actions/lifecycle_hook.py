@@ -10,9 +10,9 @@ from functools import partial
 
 from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.hook import LifecycleHook
+from watcher.aws.limited_calls import LimitedCalls
 from watcher.errors import ActionRefused, ActionRetryable, ActionWaiting, AwsCallFailed
 from watcher.notice import Deadline, Moment, Standing, Urgency, rfc3339
-from watcher.side_thread import SideThread
 from watcher.state import State
 
 MANAGED_TAG = "reprieve.dev/managed"
@@ -52,7 +52,7 @@ class CompleteLifecycleHook:
         self._calls = calls
         self._state = state
         self._now = now
-        self._thread = SideThread[bool](self.name)
+        self._thread = LimitedCalls[bool]("Auto Scaling", calls.renew)
         self._is_ours: dict[str, bool] = {}
         self._beaten_s: dict[str, float] = {}
 
@@ -77,7 +77,7 @@ class CompleteLifecycleHook:
             if not self._is_time(standing):
                 return await self._wait(standing, hook, instance_id)
             complete = partial(self._calls.complete, hook, instance_id)
-            is_done = await self._thread.call(lambda: complete)
+            is_done = await self._thread.call(complete)
         except AwsCallFailed as error:
             kind = ActionRefused if error.outcome == "forbidden" else ActionRetryable
             raise kind(str(error)) from error
@@ -91,7 +91,7 @@ class CompleteLifecycleHook:
     async def _belongs_to_us(self, group: str) -> bool:
         if group not in self._is_ours:
             ask = partial(self._calls.is_tagged, group, MANAGED_TAG)
-            self._is_ours[group] = await self._thread.call(lambda: ask)
+            self._is_ours[group] = await self._thread.call(ask)
         return self._is_ours[group]
 
     async def _wait(self, standing: Standing, hook: LifecycleHook, instance_id: str) -> str:
@@ -102,7 +102,7 @@ class CompleteLifecycleHook:
             self._beaten_s[notice_id] = now_s
             beat = partial(self._calls.heartbeat, hook, instance_id)
             try:
-                is_open = await self._thread.call(lambda: beat)
+                is_open = await self._thread.call(beat)
             except AwsCallFailed as error:
                 # Without it the hook may run out sooner; it is to be completed all the same.
                 raise ActionWaiting(f"{until}, unless its time-out is shorter: {error}") from error

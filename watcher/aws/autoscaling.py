@@ -31,6 +31,10 @@ class AutoScaling:
         """Close the connections that are not in use."""
         self._boto.close()
 
+    def renew(self) -> None:
+        """Let the next call have a client of its own, because one hangs."""
+        self._boto.renew()
+
     def is_tagged(self, group: str, key: str) -> bool:
         """Tell whether the group carries a tag with this key, whatever its value.
 

@@ -1,7 +1,7 @@
 """The only door to boto3: clients that never hang, and AWS's refusals in our words.
 
 boto3 costs half a second and 45 MB, so it is loaded by the first client that is made, and its
-calls block, so every caller makes them in a :class:`watcher.side_thread.SideThread`.
+calls block, so they are made in :class:`watcher.aws.limited_calls.LimitedCalls`.
 """
 
 import contextlib
@@ -85,6 +85,14 @@ class LazyClient:
         """Close the connections that are not in use."""
         if self._made is not None:
             self._made.close()
+
+    def renew(self) -> None:
+        """Let the next get make another client, with connections and credentials of its own.
+
+        For when a call hangs, or even the making of the client; it goes on in the one it has.
+        """
+        self.close()
+        self._making, self._made = threading.Lock(), None
 
     def _make(self) -> object:
         import boto3  # noqa: PLC0415 - loaded only where AWS's APIs are used

@@ -41,6 +41,10 @@ class Ec2:
         """Close the connections that are not in use."""
         self._boto.close()
 
+    def renew(self) -> None:
+        """Let the next call have a client of its own, because one hangs."""
+        self._boto.renew()
+
     def members(self, reservation_id: str, instance_id: str | None = None) -> list[Member]:
         """Return the instances in a capacity reservation, or of them only the one asked for.
 

@@ -14,14 +14,19 @@ from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from watcher.aws.boto import LazyClient, failing_as
+from watcher.aws.limited_calls import LimitedCalls
 from watcher.aws.sqs_answers import refused, require_proof
-from watcher.side_thread import SideThread
 
 LONG_POLL_S = 20
 """Longest wait of a receive at AWS, in seconds."""
 
 BATCH = 10
 """Most messages in one call."""
+
+_RECEIVE = "SQS ReceiveMessage"
+_DELETE = "SQS DeleteMessage"
+_HIDE = "SQS ChangeMessageVisibility"
+"""The calls, for people."""
 
 _REGION_NAME = r"([a-z]{2,5}(?:-[a-z]+)+-\d{1,2})"
 _REGION = re.compile(
@@ -56,9 +61,10 @@ class SqsQueue:
     def __init__(self, url: str) -> None:
         self._url = url
         self._boto = LazyClient("sqs", region_of(url), wait_s=LONG_POLL_S)
-        self._receiving = SideThread[list[Message]]("sqs-receive")
-        self._deleting = SideThread[dict[str, str]]("sqs-delete")
-        self._hiding = SideThread[dict[str, str]]("sqs-hide")
+        renew = self._boto.renew
+        self._receiving = LimitedCalls[list[Message]](_RECEIVE, renew)
+        self._deleting = LimitedCalls[dict[str, str]](_DELETE, renew)
+        self._hiding = LimitedCalls[dict[str, str]](_HIDE, renew)
 
     async def receive(self, *, wait_s: int, visibility_s: int) -> list[Message]:
         """Return up to ten messages, and hide them for ``visibility_s`` seconds.
@@ -70,7 +76,7 @@ class SqsQueue:
             AwsCallFailed: It is unknown whether there are messages.
         """
         work = partial(self._receive, wait_s, visibility_s)
-        return await self._receiving.call(lambda: work)
+        return await self._receiving.call(work, wait_s=wait_s)
 
     async def delete(self, handles: Sequence[str]) -> dict[str, str]:
         """Delete up to ten messages by their receipts; return those refused, each with its code.
@@ -79,7 +85,7 @@ class SqsQueue:
             AwsCallFailed: Perhaps none has been deleted.
         """
         work = partial(self._delete, handles)
-        return await self._deleting.call(lambda: work)
+        return await self._deleting.call(work)
 
     async def hide(self, handles: Sequence[str], *, visibility_s: int) -> dict[str, str]:
         """Hide up to ten messages for ``visibility_s`` seconds from now; return as delete does.
@@ -88,15 +94,14 @@ class SqsQueue:
             AwsCallFailed: Perhaps none has been hidden.
         """
         work = partial(self._hide, handles, visibility_s)
-        return await self._hiding.call(lambda: work)
+        return await self._hiding.call(work)
 
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._boto.close()
 
     def _receive(self, wait_s: int, visibility_s: int) -> list[Message]:
-        what = "SQS ReceiveMessage"
-        with failing_as(what):
+        with failing_as(_RECEIVE):
             answer = self._client().receive_message(
                 QueueUrl=self._url,
                 MaxNumberOfMessages=BATCH,
@@ -104,27 +109,25 @@ class SqsQueue:
                 VisibilityTimeout=visibility_s,
                 MessageSystemAttributeNames=["ApproximateReceiveCount"],
             )
-            require_proof(answer, what)
+            require_proof(answer, _RECEIVE)
             return [_message(raw) for raw in answer.get("Messages") or ()]
 
     def _delete(self, handles: Sequence[str]) -> dict[str, str]:
-        what = "SQS DeleteMessage"
         entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
-        with failing_as(what):
+        with failing_as(_DELETE):
             answer = self._client().delete_message_batch(QueueUrl=self._url, Entries=entries)
-            return refused(answer, handles, what)
+            return refused(answer, handles, _DELETE)
 
     def _hide(self, handles: Sequence[str], visibility_s: int) -> dict[str, str]:
-        what = "SQS ChangeMessageVisibility"
         entries = [
             {"Id": str(n), "ReceiptHandle": handle, "VisibilityTimeout": visibility_s}
             for n, handle in enumerate(handles)
         ]
-        with failing_as(what):
+        with failing_as(_HIDE):
             answer = self._client().change_message_visibility_batch(
                 QueueUrl=self._url, Entries=entries
             )
-            return refused(answer, handles, what)
+            return refused(answer, handles, _HIDE)
 
     def _client(self) -> _Client:
         return cast("_Client", self._boto.get())

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from watcher.aws.ec2 import Ec2, Member
+from watcher.aws.limited_calls import LimitedCalls
 from watcher.notice import Moment
-from watcher.side_thread import SideThread
 from watcher.sources.aws_messages.capacity_block import member_notice
 from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Notices
 from watcher.sources.remembered import Remembered
@@ -28,8 +28,8 @@ class Addressees:
     def __init__(self, ec2: Ec2, tag: str | None, now: Callable[[], Moment]) -> None:
         self._ec2 = ec2
         self._tag = tag
-        self._asking = SideThread[list[Member]]("ec2-members")
-        self._looking = SideThread[set[str]]("ec2-tags")
+        self._asking = LimitedCalls[list[Member]]("EC2 DescribeInstances", ec2.renew)
+        self._looking = LimitedCalls[set[str]]("EC2 DescribeInstances", ec2.renew)
         self._ours = Remembered(now)
         self._foreign = Remembered(now, kept_s=FOREIGN_S)
 
@@ -57,7 +57,7 @@ class Addressees:
             return
         key, _, value = self._tag.partition("=")
         look = partial(self._ec2.tagged, new, key, value or None)
-        ours = await self._looking.call(lambda: look)
+        ours = await self._looking.call(look)
         for instance_id in new:
             (self._ours if instance_id in ours else self._foreign).add(instance_id)
 
@@ -75,5 +75,5 @@ class Addressees:
                 notice=member_notice(told, member.instance_id, member.instance_type),
                 instance_id=member.instance_id,
             )
-            for member in await self._asking.call(lambda: ask)
+            for member in await self._asking.call(ask)
         ]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from watcher.aws.ec2 import Ec2, Member
+from watcher.aws.limited_calls import LimitedCalls
 from watcher.errors import SourceUnavailable
-from watcher.side_thread import SideThread
 from watcher.sources.aws_messages.capacity_block import member_notice
 from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Notices
 
@@ -21,7 +21,7 @@ class Recipient:
     def __init__(self, instance_id: Callable[[], str | None], ec2: Ec2) -> None:
         self._instance_id = instance_id
         self._ec2 = ec2
-        self._asking = SideThread[list[Member]]("ec2-members")
+        self._asking = LimitedCalls[list[Member]]("EC2 DescribeInstances", ec2.renew)
 
     def require_known(self) -> str:
         """Return the instance's id.
@@ -69,7 +69,7 @@ class Recipient:
 
     async def _in_reservation(self, told: ForReservation, instance_id: str) -> list[ForInstance]:
         ask = partial(self._ec2.members, told.reservation_id, instance_id)
-        members = await self._asking.call(lambda: ask)
+        members = await self._asking.call(ask)
         return [
             ForInstance(
                 notice=member_notice(told, member.instance_id, member.instance_type),
