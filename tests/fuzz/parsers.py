@@ -1,31 +1,25 @@
-"""Fuzz the parser of one source of `explain`: parsers.py SOURCE SECONDS CORPUS.
+"""Fuzz one parser: parsers.py TARGET SECONDS CORPUS.
 
 Atheris mutates bytes towards code that has not run yet. Anything but an answer or SourceMalformed
 ends the process with a traceback, a non-zero status and the input in the working directory.
 """
 
 import sys
-from datetime import UTC, datetime
 
 import atheris
 
 with atheris.instrument_imports(include=["watcher.sources", "watcher.notice"]):
+    from tests.fuzz.targets import TARGETS
     from watcher.errors import SourceMalformed
-    from watcher.explain.answer import Asked
-    from watcher.explain.bodies import BODIES
-    from watcher.notice import Moment
-
-RECEIVED = Moment(datetime(2026, 11, 30, 10, 5, 8, 123_457, tzinfo=UTC), 7000.0)
-ASKED = Asked(received=RECEIVED, instance_id="i-0beef000000000001")
 
 
-def main(source: str, seconds: str, corpus: str) -> None:
+def main(target: str, seconds: str, corpus: str) -> None:
     """Fuzz until the seconds are over; libFuzzer then ends the process."""
-    explain = BODIES[source].explain
+    parse = TARGETS[target]
 
     def once(data: bytes) -> None:
         try:
-            explain(data, ASKED)
+            parse(data)
         except SourceMalformed:
             return
 

@@ -1,0 +1,35 @@
+"""What is fuzzed: every parser that is fed by somebody else, as a function of bytes."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+from watcher.explain.answer import Asked, Body
+from watcher.explain.bodies import BODIES
+from watcher.notice import Moment
+from watcher.sources.aws_imds_spot import parse_termination_time
+from watcher.sources.aws_instance import AwsInstance
+
+RECEIVED = Moment(datetime(2026, 11, 30, 10, 5, 8, 123_457, tzinfo=UTC), 7000.0)
+INSTANCE = "i-0beef000000000001"
+ASKED = (Asked(received=RECEIVED, instance_id=INSTANCE), Asked(received=RECEIVED))
+
+
+def _explained(body: Body, data: bytes) -> None:
+    """Read a body for one instance, and for whomever it concerns."""
+    for asked in ASKED:
+        body.explain(data, asked)
+
+
+def _termination_time(data: bytes) -> None:
+    parse_termination_time(data, RECEIVED, INSTANCE)
+
+
+TARGETS: Mapping[str, Callable[[bytes], None]] = {
+    **{name: partial(_explained, body) for name, body in BODIES.items()},
+    "aws-imds-termination-time": _termination_time,
+    "aws-imds-identity": AwsInstance({}).learn_identity,
+    "aws-imds-instance-id": AwsInstance({}).learn_id,
+    "aws-imds-life-cycle": AwsInstance({}).learn_life_cycle,
+}
+"""By name. Each may raise SourceMalformed and nothing else."""
