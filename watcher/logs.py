@@ -6,6 +6,7 @@ import queue
 import sys
 import threading
 from datetime import UTC, datetime
+from types import TracebackType
 
 from watcher.notice import Notice, rfc3339
 
@@ -13,6 +14,8 @@ _WAITING_LIMIT = 10_000
 """How many lines may wait for a slow reader of stderr; more are dropped and counted."""
 
 _FLUSH_LIMIT_S = 1.0
+
+_Failure = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 def start_logging(log_format: str, level: str) -> None:
@@ -63,7 +66,11 @@ class _BackgroundHandler(logging.Handler):
 
 
 class _TextFormatter(logging.Formatter):
-    """``2026-11-30T10:05:06.250000Z INFO watcher.responder message key=value``."""
+    """``2026-11-30T10:05:06.250000Z INFO watcher.responder message key=value``.
+
+    A line holds words of clouds, queues and proxies, so whatever is no printable character is
+    escaped: nobody can begin a line of their own, or send a terminal commands.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -71,6 +78,23 @@ class _TextFormatter(logging.Formatter):
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
         del datefmt
         return rfc3339(datetime.fromtimestamp(record.created, UTC))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        return _escaped(super().formatMessage(record))
+
+    def formatException(self, ei: _Failure) -> str:  # noqa: N802 - logging's name
+        lines = super().formatException(ei).split("\n")
+        return "\n".join(f"  {_escaped(line)}" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    r"""Return the text with what is not printable written as Python does, such as ``\x1b``."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
 
 
 class _JsonFormatter(logging.Formatter):

@@ -62,6 +62,25 @@ def test_text_line_begins_with_time_and_level_when_formatted() -> None:
     assert second == "INFO"
 
 
+def test_text_line_stays_one_line_when_its_words_are_hostile() -> None:
+    """Neither a second line nor a command to a terminal, and nothing that can't be written."""
+    said = "a\nINFO b\r\x1b[2J\x7f\x9b\u2028\u202e\ud800 é 漢"
+    line = logs._TextFormatter().format(record("why=%s", said))
+    assert line.endswith(r"why=a\nINFO b\r\x1b[2J\x7f\x9b\u2028\u202e\ud800 é 漢")
+    assert line.encode()
+
+
+def test_traceback_is_indented_and_escaped_when_one_is_logged() -> None:
+    """Its last line is often somebody else's word."""
+    said = ValueError("a\n2026-11-30 INFO forged \x1b[2J")
+    odd = record("failed")
+    odd.exc_info = (ValueError, said, None)
+    first, *rest = logs._TextFormatter().format(odd).split("\n")
+    assert first.endswith("INFO watcher.responder failed")
+    assert rest[-1] == r"  2026-11-30 INFO forged \x1b[2J"
+    assert all(line.startswith("  ") for line in rest)
+
+
 def test_lines_are_dropped_and_counted_when_the_reader_is_slow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

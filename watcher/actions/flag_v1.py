@@ -97,7 +97,7 @@ def parse(data: bytes, boot_id: str) -> Notice:
 
 
 def _check_valid(schema: object, boot_id: object, running_boot_id: str) -> None:
-    if schema != SCHEMA:
+    if type(schema) is not int or schema != SCHEMA:  # true and 1.0 are equal to 1
         raise FlagUnreadable(f"schema {schema!r:.40}; this daemon knows {SCHEMA}")
     if boot_id != running_boot_id:
         raise FlagUnreadable(f"void: written in boot {boot_id!r:.40}, not in this one")
@@ -110,7 +110,9 @@ def _wall(text: str) -> datetime:
     return wall
 
 
-def _boottime_s(value: float) -> float:
+def _boottime_s(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} is no number of seconds")
     seconds = float(value)
     if not abs(seconds) <= _LONGEST_S:  # also where it is no number
         raise ValueError(f"{seconds} s on CLOCK_BOOTTIME")

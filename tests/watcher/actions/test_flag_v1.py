@@ -128,6 +128,12 @@ def test_flag_is_unreadable_when_a_field_is_damaged(field: str, how: str) -> Non
         ("received_at", '"9999-12-31T23:59:59Z"'),
         ("written_at", '"1969-12-31T23:59:59Z"'),
         ("kind", '"meteorite"'),
+        ("schema", "true"),
+        ("schema", "1.0"),
+        ("schema", "2"),
+        ("deadline_boottime_s", "true"),
+        ("written_boottime_s", "true"),
+        ("written_boottime_s", '"5002"'),
     ],
 )
 def test_flag_is_unreadable_when_a_value_can_not_be(field: str, value: str) -> None:

@@ -5,6 +5,8 @@ matter are the same. Source: EC2 Auto Scaling user guide, "EventBridge event ref
 "Prepare to add a lifecycle hook" (read 2026-11-30).
 """
 
+import re
+
 from watcher.aws.hook import LifecycleHook
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
@@ -19,8 +21,10 @@ from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
 
 _TOLD = ("AutoScalingGroupName", "LifecycleHookName", "Origin", "Destination")
 
-_NAME_LIMIT_CHARS = 1024
-"""A name is kept whole up to here: one that was cut would complete nothing."""
+_NAME = re.compile(r"[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]{1,1600}")
+"""A name of AWS's, kept whole: one that was cut would complete nothing. Half a surrogate pair is in
+none, and can't be sent. Source: Auto Scaling API reference, CompleteLifecycleAction, whose pattern
+counts in UTF-16 (read 2026-11-30)."""
 
 
 def parse_terminate_action(event: Event) -> Reading:
@@ -72,4 +76,4 @@ def _hook(event: Event) -> LifecycleHook | None:
 
 
 def _name(value: object) -> str | None:
-    return value if isinstance(value, str) and 0 < len(value) <= _NAME_LIMIT_CHARS else None
+    return value if isinstance(value, str) and _NAME.fullmatch(value) else None

@@ -37,7 +37,9 @@ def test_termination_says_where_the_instance_goes_when_it_is_a_warm_pool() -> No
     }
 
 
-@pytest.mark.parametrize("value", [ABSENT, None, "", 5, ["x"], "n" * 5000])
+@pytest.mark.parametrize(
+    "value", [ABSENT, None, "", 5, ["x"], "n" * 5000, "\ud800", "\x1b[2J", "\0"]
+)
 @pytest.mark.parametrize("key", ["AutoScalingGroupName", "LifecycleHookName"])
 def test_termination_stands_without_its_hook_when_the_hook_is_odd(key: str, value: object) -> None:
     """The instance goes all the same; half a hook could complete another one."""
@@ -47,7 +49,7 @@ def test_termination_stands_without_its_hook_when_the_hook_is_odd(key: str, valu
     assert key in only(message).detail["malformed"]
 
 
-@pytest.mark.parametrize("token", [ABSENT, None, "", 5])
+@pytest.mark.parametrize("token", [ABSENT, None, "", 5, "\udfff"])
 def test_hook_is_completed_by_the_instance_when_it_has_no_token(token: object) -> None:
     """CompleteLifecycleAction takes either."""
     found = hook(changed(DIRECT, "LifecycleActionToken", token))
