@@ -51,6 +51,15 @@ def queue(moto: Moto) -> str:
     return url
 
 
+@pytest.fixture
+def topic(moto: Moto, queue: str) -> str:
+    """A topic that wraps what it is told and puts it into the queue; its ARN."""
+    made = moto.call("sns", "create_topic", Name=queue.rpartition("/")[2])
+    arn = str(made["TopicArn"])
+    moto.call("sns", "subscribe", TopicArn=arn, Protocol="sqs", Endpoint=moto.arn(queue))
+    return arn
+
+
 async def put_event(moto: Moto, instance_id: str, title: str, **said: str) -> None:
     """Say something about an instance on the bus."""
     entry = {
@@ -132,3 +141,29 @@ async def test_earlier_deadline_counts_when_both_roads_tell_of_one_instance(
         assert flag is not None
         assert flag["deadline_boottime_s"] < told["deadline_boottime_s"]
         assert flag["also"] == [told["id"]]
+
+
+async def test_one_flag_names_all_reasons_when_a_fact_comes_wrapped_raw_and_by_metadata_at_once(
+    moto: Moto, queue: str, topic: str, cloud: str, run_dir: Path
+) -> None:
+    """Wrapped and raw it is one notice, by metadata another; the earliest deadline counts."""
+    said = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    event = spot_warning(ME, "event-1", said)
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await watcher.answers("/readyz", 200)
+        await asyncio.gather(
+            asyncio.to_thread(moto.call, "sns", "publish", TopicArn=topic, Message=event),
+            asyncio.to_thread(moto.send, queue, [event]),
+            control(cloud, "notice", window_s=60),
+        )
+        await eventually(lambda: (watcher.flag() or {}).get("also"))
+        await moto.becomes(queue, (0, 0))
+        await eventually(lambda: watcher.log.count("message duplicate") == 1)
+        flag = watcher.flag()
+        assert flag is not None
+        assert (flag["source"], flag["kind"]) == ("aws_imds", "preemption")
+        assert flag["also"] == [f"aws-spot-warning-terminate-event-1-{ME}"]
+        notices = json.loads((await watcher.ask("/v1/state"))[1])["in_force"]
+        assert {notice["source"] for notice in notices} == {"aws_imds", "aws_sqs"}
+        assert flag["id"] == min(notices, key=lambda notice: notice["deadline_unix_s"])["id"]
+        assert watcher.log.count("notice admitted") == 2
