@@ -32,9 +32,9 @@ from lab.machine import machine
 from lab.moto import CREDENTIALS, REGION, moto_server
 
 from watcher.aws.boto import LazyClient
-from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import SqsQueue
+from watcher.custody import Custody
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.process import now
@@ -42,10 +42,10 @@ from watcher.relay.addressees import Addressees
 from watcher.relay.command import READERS
 from watcher.relay.delivery import Delivery
 from watcher.relay.relay import POLL_S, VISIBILITY_S, Parts, Relay
-from watcher.sources.aws_intake import Intake
 from watcher.sources.aws_messages.envelope import parse_message
-from watcher.sources.aws_messages.reading import ForInstance, Notices
-from watcher.sources.aws_reception import KEYS, Reception
+from watcher.sources.intake import Intake
+from watcher.sources.reading import ForInstance, Notices
+from watcher.sources.reception import KEYS, Reception
 
 OURS = "ours"
 TARGET_S = 10.0
@@ -164,7 +164,7 @@ async def relay_all(url: str) -> float:
         custody = Custody(queues[0], VISIBILITY_S, metrics.messages_held)
         parts = Parts(
             readers=[Reception(queue, POLL_S, health, now) for queue in queues],
-            intake=Intake(metrics, now),
+            intake=Intake(parse_message, metrics, now),
             custody=custody,
             addressees=Addressees(ec2, None, now),
             delivery=Delivery(handler, metrics, now),

@@ -9,7 +9,7 @@ from relay_burst import INSTANCES, MESSAGES, check, table, warning
 
 from watcher.notice import Moment
 from watcher.sources.aws_messages.envelope import parse_message
-from watcher.sources.aws_messages.reading import Notices
+from watcher.sources.reading import Notices
 
 NOW = Moment(datetime(2026, 11, 30, 10, 5, 8, tzinfo=UTC), 5000.0)
 

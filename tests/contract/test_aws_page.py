@@ -10,8 +10,8 @@ import pytest
 from watcher.cli import main
 from watcher.explain.aws import AWS_BODIES
 from watcher.sources import aws_windows
-from watcher.sources.aws_messages.reading import Grounds
 from watcher.sources.aws_messages.registry import PARSERS
+from watcher.sources.reading import Grounds
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "aws.md").read_text()

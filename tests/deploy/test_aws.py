@@ -13,7 +13,7 @@ from tests.support.aws_bodies import MESSAGES, body, read
 from tests.support.event_patterns import matches
 from watcher.errors import SourceMalformed
 from watcher.node_queue.filter import filter_policy
-from watcher.sources.aws_messages.reading import ForInstance, Notices
+from watcher.sources.reading import ForInstance, Notices
 
 FILES = Path(__file__).parents[2] / "deploy" / "aws"
 TEMPLATES = ("fleet-queue.yaml", "node-topic.yaml")

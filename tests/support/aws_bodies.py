@@ -6,7 +6,7 @@ from pathlib import Path
 
 from watcher.notice import Moment, Notice
 from watcher.sources.aws_messages.envelope import parse_message
-from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Notices, Reading
+from watcher.sources.reading import ForInstance, ForReservation, Notices, Reading
 
 DATA = Path(__file__).parents[1] / "data" / "aws"
 MESSAGES = sorted(path.stem for path in DATA.glob("*.json"))

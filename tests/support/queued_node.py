@@ -8,17 +8,18 @@ from lab.moto import REGION
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import Moto
-from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2, Member
 from watcher.aws.sqs import LONG_POLL_S, SqsQueue
+from watcher.custody import Custody
 from watcher.errors import AwsCallFailed
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Notice
-from watcher.sources.aws_intake import Intake
-from watcher.sources.aws_reception import KEYS, Reception
+from watcher.sources.aws_messages.envelope import parse_message
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_sqs import NAME, AwsSqs, Hands
+from watcher.sources.intake import Intake
+from watcher.sources.reception import KEYS, Reception
 from watcher.supervise import keep_running
 
 ME = "i-0abc000000000001"
@@ -62,7 +63,7 @@ class QueuedNode:
         self.hands = Hands(
             reception=Reception(queue, LONG_POLL_S, self.health, clock),
             custody=Custody(queue, 30, self.metrics.messages_held),
-            intake=Intake(self.metrics, clock),
+            intake=Intake(parse_message, self.metrics, clock),
             hooks={},
             hook_wait_s=None,
         )

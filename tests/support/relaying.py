@@ -8,17 +8,18 @@ from contextlib import ExitStack, asynccontextmanager, closing
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import Moto
 from tests.support.queued_node import ToldEc2, running
-from watcher.aws.custody import Custody
 from watcher.aws.sqs import SqsQueue
+from watcher.custody import Custody
 from watcher.errors import WatcherError
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
 from watcher.relay.relay import VISIBILITY_S, Parts, Relay
-from watcher.sources.aws_intake import Intake
-from watcher.sources.aws_messages.reading import ForInstance
-from watcher.sources.aws_reception import KEYS, Reception
+from watcher.sources.aws_messages.envelope import parse_message
+from watcher.sources.intake import Intake
+from watcher.sources.reading import ForInstance
+from watcher.sources.reception import KEYS, Reception
 
 
 class Recorder:
@@ -78,7 +79,7 @@ async def relaying(
         custody = Custody(queues[0], VISIBILITY_S, relayed.metrics.messages_held)
         parts = Parts(
             readers=[Reception(queue, 1, relayed.health, clock) for queue in queues],
-            intake=Intake(relayed.metrics, clock),
+            intake=Intake(parse_message, relayed.metrics, clock),
             custody=custody,
             addressees=Addressees(relayed.ec2, tag, clock),
             delivery=Delivery(relayed.handler, relayed.metrics, clock),

@@ -8,7 +8,6 @@ SQS developer guide, "Long polling" and "Visibility timeout" (read 2026-11-30).
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
@@ -16,12 +15,10 @@ from urllib.parse import urlsplit
 from watcher.aws.boto import LazyClient, failing_as
 from watcher.aws.limited_calls import LimitedCalls
 from watcher.aws.sqs_answers import refused, require_proof
+from watcher.custody import BATCH, Message
 
 LONG_POLL_S = 20
 """Longest wait of a receive at AWS, in seconds."""
-
-BATCH = 10
-"""Most messages in one call."""
 
 _RECEIVE = "SQS ReceiveMessage"
 _DELETE = "SQS DeleteMessage"
@@ -34,19 +31,6 @@ _REGION = re.compile(
 )
 """Regional, FIPS and VPC endpoints, and the older name. Source: AWS general reference, "Amazon SQS
 endpoints and quotas"; SQS developer guide, "VPC endpoints" (read 2026-11-30)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message as it left the queue; others can't see it until its visibility runs out."""
-
-    id: str
-    """The same at every receipt."""
-    handle: str
-    """What this receipt is deleted by; an older one deletes nothing, and does not say so."""
-    body: str
-    receipts: int
-    """How often the queue has given it out, this time included; AWS says approximately."""
 
 
 class _Client(Protocol):

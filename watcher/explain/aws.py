@@ -8,7 +8,7 @@ from watcher.explain.answer import Answer, Asked, Body, Told
 from watcher.sources.aws_imds_events import parse_scheduled_events, parse_target_lifecycle_state
 from watcher.sources.aws_imds_spot import parse_instance_action, parse_rebalance
 from watcher.sources.aws_messages.envelope import parse_message
-from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Ignored
+from watcher.sources.reading import ForInstance, ForReservation, Ignored
 
 
 def _spot(body: bytes, asked: Asked) -> Answer:

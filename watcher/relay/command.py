@@ -7,10 +7,10 @@ import logging
 from pathlib import Path
 
 from watcher.aws.boto import require_boto3
-from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import SqsQueue, region_of
 from watcher.config import Config
+from watcher.custody import Custody
 from watcher.errors import ConfigError, StartFailed
 from watcher.faces.probes import Probes
 from watcher.faces.server import keep_serving
@@ -23,9 +23,10 @@ from watcher.relay.handlers import Handler, make_handler
 from watcher.relay.lines import ReaderGone
 from watcher.relay.relay import DRAIN_LIMIT_S, POLL_S, VISIBILITY_S, Parts, Relay
 from watcher.sdnotify import notify
-from watcher.sources.aws_intake import Intake
-from watcher.sources.aws_reception import KEYS, Reception
+from watcher.sources.aws_messages.envelope import parse_message
 from watcher.sources.aws_words import QUEUE
+from watcher.sources.intake import Intake
+from watcher.sources.reception import KEYS, Reception
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ async def _serve(config: Config, url: str, handler: Handler) -> None:
         tag = config.relay.cluster_tag if config.relay.shared_queue else None
         parts = Parts(
             readers=[Reception(queue, POLL_S, health, now) for queue in queues],
-            intake=Intake(metrics, now),
+            intake=Intake(parse_message, metrics, now),
             custody=custody,
             addressees=Addressees(ec2, tag, now),
             delivery=Delivery(handler, metrics, now),

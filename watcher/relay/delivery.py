@@ -8,7 +8,7 @@ from watcher.errors import ActionRetryable
 from watcher.metrics import Metrics
 from watcher.notice import Moment
 from watcher.relay.handlers import Handler, UnknownInstance
-from watcher.sources.aws_messages.reading import ForInstance
+from watcher.sources.reading import ForInstance
 from watcher.sources.remembered import Remembered
 
 log = logging.getLogger(__name__)

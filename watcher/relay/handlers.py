@@ -11,7 +11,7 @@ from watcher.errors import ActionRetryable, WatcherError
 from watcher.notice import rfc3339
 from watcher.relay.lines import Lines
 from watcher.side_thread import SideThread
-from watcher.sources.aws_messages.reading import ForInstance
+from watcher.sources.reading import ForInstance
 
 log = logging.getLogger(__name__)
 

@@ -10,16 +10,15 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from watcher.aws.custody import Custody
-from watcher.aws.sqs import Message
+from watcher.custody import Custody, Message
 from watcher.errors import AwsCallFailed, SourceError
 from watcher.health import SourceHealth
 from watcher.notice import Moment
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
-from watcher.sources.aws_intake import Intake
-from watcher.sources.aws_messages.reading import ForInstance, Grounds, Ignored, Notices
-from watcher.sources.aws_reception import Reception
+from watcher.sources.intake import Intake
+from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
+from watcher.sources.reception import Reception
 
 log = logging.getLogger(__name__)
 

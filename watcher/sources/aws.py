@@ -10,19 +10,20 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from watcher.actions.lifecycle_hook import CompleteLifecycleHook
 from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.boto import require_boto3
-from watcher.aws.custody import Custody
 from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import LONG_POLL_S, SqsQueue, region_of
 from watcher.aws_environment import ambient_settings
+from watcher.custody import Custody
 from watcher.errors import ConfigError
 from watcher.httpclient import HttpClient
 from watcher.sources.aws_config import READERS, AwsConfig
 from watcher.sources.aws_imds import AwsImds
-from watcher.sources.aws_intake import Intake
+from watcher.sources.aws_messages.envelope import parse_message
 from watcher.sources.aws_proof import DMI, proof
-from watcher.sources.aws_reception import Reception
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_sqs import VISIBILITY_S, AwsSqs, Hands
+from watcher.sources.intake import Intake
+from watcher.sources.reception import Reception
 from watcher.sources.road import Kinds, Opened, Road, Site
 
 
@@ -54,7 +55,7 @@ async def opened(config: AwsConfig, site: Site) -> AsyncIterator[Opened]:
         hands = Hands(
             reception=Reception(queue, LONG_POLL_S, health, site.now),
             custody=Custody(queue, VISIBILITY_S, site.metrics.messages_held),
-            intake=Intake(site.metrics, site.now),
+            intake=Intake(parse_message, site.metrics, site.now),
             hooks={},
             hook_wait_s=config.hook_wait_s,
         )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from watcher.notice import Moment, Notice, NoticeKind
-from watcher.sources.aws_messages.reading import ForInstance
+from watcher.sources.reading import ForInstance
 
 OVER_AFTER_S: Mapping[NoticeKind, float] = MappingProxyType(
     {

@@ -7,7 +7,7 @@ from watcher.aws.ec2 import Ec2, Member
 from watcher.aws.limited_calls import LimitedCalls
 from watcher.errors import SourceUnavailable
 from watcher.sources.aws_messages.capacity_block import member_notice
-from watcher.sources.aws_messages.reading import ForInstance, ForReservation, Notices
+from watcher.sources.reading import ForInstance, ForReservation, Notices
 
 
 class Recipient:

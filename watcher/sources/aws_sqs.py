@@ -8,18 +8,17 @@ instance too is left as it is, for its owner, whatever is done about it here.
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
-from watcher.aws.custody import Custody
 from watcher.aws.hook import LifecycleHook
-from watcher.aws.sqs import Message
+from watcher.custody import Custody, Message
 from watcher.errors import AwsCallFailed
 from watcher.health import SourceHealth
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
-from watcher.sources.aws_intake import Intake
-from watcher.sources.aws_messages.reading import ForInstance, Grounds, Ignored, Notices
 from watcher.sources.aws_outlived import Outlived, booted_since
-from watcher.sources.aws_reception import KEYS, Reception
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_words import QUEUE
+from watcher.sources.intake import Intake
+from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
+from watcher.sources.reception import KEYS, Reception
 from watcher.sources.remembered import Remembered
 
 NAME = QUEUE

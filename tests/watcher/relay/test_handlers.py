@@ -10,7 +10,7 @@ from tests.support.exhaustion import file_size_limit
 from watcher.errors import ActionRetryable
 from watcher.relay.handlers import LinesHandler, LogHandler, make_handler
 from watcher.relay.lines import Lines
-from watcher.sources.aws_messages.reading import ForInstance
+from watcher.sources.reading import ForInstance
 
 LINE = {
     "schema": 1,

@@ -14,16 +14,16 @@ from datetime import datetime, timedelta
 from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
-from watcher.sources.aws_messages.reading import (
+from watcher.sources.aws_times import any_instant
+from watcher.sources.aws_windows import CAPACITY_BLOCK_WINDOW_S
+from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.reading import (
     ForReservation,
     Grounds,
     Ignored,
     Notices,
     Reading,
 )
-from watcher.sources.aws_times import any_instant
-from watcher.sources.aws_windows import CAPACITY_BLOCK_WINDOW_S
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
 
 _CUT_SHORT = timedelta(minutes=30)
 _CUT_SHORT_ULTRASERVER = timedelta(minutes=60)

@@ -9,10 +9,10 @@ using EventBridge" (read 2026-11-30).
 
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
-from watcher.sources.aws_messages.reading import ForInstance, Notices, Reading
 from watcher.sources.aws_times import any_instant
 from watcher.sources.aws_windows import CAPACITY_BLOCK_WINDOW_S, RESERVATION_WINDOW_S
 from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.reading import ForInstance, Notices, Reading
 
 
 def parse_capacity_interruption(event: Event) -> Reading:

@@ -10,14 +10,14 @@ import re
 from watcher.aws.hook import LifecycleHook
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
-from watcher.sources.aws_messages.reading import (
+from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.reading import (
     ForInstance,
     Grounds,
     Ignored,
     Notices,
     Reading,
 )
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
 
 _TOLD = ("AutoScalingGroupName", "LifecycleHookName", "Origin", "Destination")
 

@@ -12,10 +12,10 @@ from watcher.sources.aws_messages.lifecycle_action import (
     parse_terminate_action,
     parse_test_notification,
 )
-from watcher.sources.aws_messages.reading import Reading
 from watcher.sources.aws_messages.rebalance_recommendation import parse_rebalance_recommendation
 from watcher.sources.aws_messages.spot_interruption import parse_spot_interruption
 from watcher.sources.aws_messages.state_change import parse_state_change
+from watcher.sources.reading import Reading
 
 PARSERS: Mapping[tuple[str, str], Callable[[Event], Reading]] = MappingProxyType(
     {

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.support.aws_bodies import MESSAGES, RECEIVED, body, changed
 from watcher.errors import SourceMalformed
 from watcher.sources.aws_messages.envelope import parse_message
-from watcher.sources.aws_messages.reading import Ignored, Notices
 from watcher.sources.aws_messages.registry import PARSERS
+from watcher.sources.reading import Ignored, Notices
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),

@@ -6,7 +6,7 @@ from tests.support.aws_bodies import ABSENT, addressed, body, changed, left_s, o
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
 from watcher.sources.aws_messages.capacity_block import member_notice
-from watcher.sources.aws_messages.reading import ForReservation
+from watcher.sources.reading import ForReservation
 
 BLOCK = "capacity-block-expiration"
 

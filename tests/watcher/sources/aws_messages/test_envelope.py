@@ -8,7 +8,7 @@ from tests.support.aws_bodies import ABSENT, body, changed, only, read
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
 from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES
-from watcher.sources.aws_messages.reading import Grounds, Ignored
+from watcher.sources.reading import Grounds, Ignored
 
 SPOT = "spot-interruption-terminate"
 PLAIN = body(SPOT)

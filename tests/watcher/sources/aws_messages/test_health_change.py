@@ -5,7 +5,7 @@ import pytest
 from tests.support.aws_bodies import ABSENT, addressed, changed, left_s, only, read
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
-from watcher.sources.aws_messages.reading import Grounds, Ignored
+from watcher.sources.reading import Grounds, Ignored
 
 REBOOT, MANY = "health-reboot", "health-retirement-of-three"
 

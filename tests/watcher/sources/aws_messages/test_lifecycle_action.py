@@ -6,7 +6,7 @@ from tests.support.aws_bodies import ABSENT, addressed, body, changed, only, rea
 from watcher.aws.hook import LifecycleHook
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
-from watcher.sources.aws_messages.reading import ForInstance, Grounds, Ignored
+from watcher.sources.reading import ForInstance, Grounds, Ignored
 
 TOKEN = "c0ffee00-1111-4222-8333-444455556666"  # noqa: S105 - a lifecycle action's, of the data
 HOOK = LifecycleHook(group="trainers", name="let-them-save", token=TOKEN)

@@ -8,8 +8,8 @@ import pytest
 from tests.support.aws_bodies import MESSAGES, body, left_s, read
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
-from watcher.sources.aws_messages.reading import ForInstance, Grounds, Ignored, Notices
 from watcher.sources.aws_messages.registry import PARSERS
+from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
 
 SPOT_NODE = "i-0beef000000000001"
 STATE_NODE = "i-0beef000000000002"

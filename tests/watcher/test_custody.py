@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from tests.support.clocks import eventually
-from watcher.aws.custody import Custody
-from watcher.aws.sqs import Message, SqsQueue
+from watcher.aws.sqs import SqsQueue
+from watcher.custody import Custody, Message
 from watcher.errors import AwsCallFailed
 from watcher.metrics import Metrics
 

@@ -1,6 +1,6 @@
-"""What a message of AWS's comes to: notices, each with its addressee, or nothing to be done.
+"""What a message of a cloud's comes to: notices, each with its addressee, or nothing to be done.
 
-The third outcome, a body that is not AWS's or says too little to act on, is SourceMalformed.
+The third outcome, a body that is not the cloud's or says too little to act on, is SourceMalformed.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class Grounds(StrEnum):
     """Why a message needs nothing done; few and fixed, fit for a metric's label."""
 
     UNKNOWN_KIND = "unknown_kind"
-    """A message of AWS's that no parser is for."""
+    """A message of the cloud's that no parser is for."""
     TEST = "test"
     """Sent to try the way, such as an auto-scaling hook's first message."""
     NOT_ENDING = "not_ending"
     """About an instance or a reservation that is not about to end."""
     NOT_INSTANCES = "not_instances"
-    """About something else than EC2 instances."""
+    """About something else than instances."""
     CLOSED = "closed"
     """The end of what an earlier message has announced."""
     BEFORE_BOOT = "before_boot"

@@ -13,7 +13,7 @@ from watcher.aws.sqs import SqsQueue
 from watcher.errors import SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
-from watcher.sources.aws_reception import KEY, KEYS, Reception
+from watcher.sources.reception import KEY, KEYS, Reception
 
 MESSAGE = {"MessageId": "m", "ReceiptHandle": "m-1", "Body": "hello"}
 

@@ -5,14 +5,19 @@ A process that dies loses nothing: what it held is seen again when its visibilit
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from prometheus_client import Gauge
 
-from watcher.aws.sqs import BATCH, Message, SqsQueue
-from watcher.errors import AwsCallFailed
+from watcher.errors import CloudCallFailed
 
 log = logging.getLogger(__name__)
+
+BATCH = 10
+"""Most messages in one call: what SQS takes. Source: SQS API reference, DeleteMessageBatch (read
+2026-11-30)."""
 
 HOLD_LIMIT_S = 3 * 3600.0
 """Longest that a message is kept hidden, in seconds: beyond the longest heartbeat of an
@@ -21,6 +26,40 @@ auto-scaling hook (2 h), below the 12 h after which SQS refuses. Source: SQS dev
 
 _PAUSE_S = 1.0
 """After a delete that failed: its messages come back by themselves, so there is no hurry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as it left the queue; others can't see it until its visibility runs out."""
+
+    id: str
+    """The same at every receipt."""
+    handle: str
+    """What this receipt is deleted by; an older one deletes nothing, and does not say so."""
+    body: str
+    receipts: int
+    """How often the queue has given it out, this time included; AWS says approximately, and 0 is
+    where the queue does not say."""
+
+
+class Queue(Protocol):
+    """A cloud's queue, as far as messages in hand are concerned."""
+
+    async def delete(self, handles: Sequence[str]) -> dict[str, str]:
+        """Delete up to BATCH messages by their receipts; return those refused, each with a code.
+
+        Raises:
+            CloudCallFailed: Perhaps none has been deleted.
+        """
+        ...
+
+    async def hide(self, handles: Sequence[str], *, visibility_s: int) -> dict[str, str]:
+        """Hide up to BATCH messages for ``visibility_s`` seconds from now; return as delete does.
+
+        Raises:
+            CloudCallFailed: Perhaps none has been hidden.
+        """
+        ...
 
 
 @dataclass(slots=True)
@@ -39,7 +78,7 @@ class Custody:
         held: Shows how many there are.
     """
 
-    def __init__(self, queue: SqsQueue, visibility_s: int, held: Gauge) -> None:
+    def __init__(self, queue: Queue, visibility_s: int, held: Gauge) -> None:
         self._queue = queue
         self._visibility_s = visibility_s
         self._gauge = held
@@ -102,7 +141,7 @@ class Custody:
             batch = self._finished[:BATCH]
             try:
                 failed = await self._queue.delete(batch)
-            except AwsCallFailed as error:
+            except CloudCallFailed as error:
                 log.warning(
                     "messages not deleted, they come back count=%d why=%s", len(batch), error
                 )
@@ -140,7 +179,7 @@ class Custody:
         handles = [one.handle for one in held.values()]
         try:
             failed = await self._queue.hide(handles, visibility_s=self._visibility_s)
-        except AwsCallFailed as error:
+        except CloudCallFailed as error:
             log.warning("messages not kept hidden count=%d why=%s", len(held), error)
             return
         for message_id, one in held.items():

@@ -6,12 +6,11 @@ Shared by the daemon, whose queue is its node's own, and the relay, whose queue 
 import logging
 from collections.abc import Callable
 
-from watcher.aws.sqs import Message
+from watcher.custody import Message
 from watcher.errors import SourceMalformed
 from watcher.metrics import Metrics
 from watcher.notice import Moment
-from watcher.sources.aws_messages.envelope import parse_message
-from watcher.sources.aws_messages.reading import Ignored, Notices, Reading
+from watcher.sources.reading import Ignored, Notices, Reading
 from watcher.sources.remembered import Remembered
 
 log = logging.getLogger(__name__)
@@ -21,9 +20,20 @@ class Intake:
     """Says of each message what it is, and of each verdict why; verdicts are counted.
 
     A verdict is a word of the code, so that it can label a metric.
+
+    Args:
+        parse: Reads the cloud's messages; raises SourceMalformed at what is none.
+        metrics: Counts verdicts.
+        now: Reads both clocks.
     """
 
-    def __init__(self, metrics: Metrics, now: Callable[[], Moment]) -> None:
+    def __init__(
+        self,
+        parse: Callable[[str, Moment], Reading],
+        metrics: Metrics,
+        now: Callable[[], Moment],
+    ) -> None:
+        self._parse = parse
         self._metrics = metrics
         self._now = now
         self._told = Remembered(now)
@@ -34,7 +44,7 @@ class Intake:
         What is refused stays in the queue, and goes to the dead-letter queue with the evidence.
         """
         try:
-            reading = parse_message(message.body, self._now())
+            reading = self._parse(message.body, self._now())
         except SourceMalformed as error:
             self.tell(message, "refused", str(error))
             return None

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from typing import Protocol
 
-from watcher.aws.sqs import Message, SqsQueue
-from watcher.errors import AwsCallFailed, SourceThrottled, SourceUnavailable
+from watcher.custody import Message
+from watcher.errors import CloudCallFailed, SourceThrottled, SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.notice import Moment
 
@@ -16,9 +17,24 @@ KEY = "messages"
 KEYS = (KEY,)
 
 _QUIET_S = 1.0
-"""Least time between two answers without a message, whatever answers in SQS's place."""
+"""Least time between two answers without a message, whatever answers in the queue's place."""
 
 _LONGEST_PAUSE_S = 5.0
+
+
+class Receivable(Protocol):
+    """A cloud's queue, as far as receiving is concerned."""
+
+    async def receive(self, *, wait_s: int, visibility_s: int) -> list[Message]:
+        """Return some messages, hidden for ``visibility_s`` seconds or as long as the queue says.
+
+        Waits at the cloud for the first one: up to ``wait_s`` seconds or, unless that is 0, as long
+        as the queue says.
+
+        Raises:
+            CloudCallFailed: It is unknown whether there are messages.
+        """
+        ...
 
 
 class Reception:
@@ -26,13 +42,13 @@ class Reception:
 
     Args:
         queue: The queue.
-        wait_s: How long a receive waits at AWS for a first message, in seconds.
+        wait_s: How long a receive waits at the cloud for a first message, in seconds.
         health: Where usable answers are noted, under ``messages``.
         now: Reads both clocks.
     """
 
     def __init__(
-        self, queue: SqsQueue, wait_s: int, health: SourceHealth, now: Callable[[], Moment]
+        self, queue: Receivable, wait_s: int, health: SourceHealth, now: Callable[[], Moment]
     ) -> None:
         self._queue = queue
         self._wait_s = wait_s
@@ -59,7 +75,7 @@ class Reception:
         try:
             only_if()
             messages = await self._queue.receive(wait_s=wait_s, visibility_s=visibility_s)
-        except AwsCallFailed as error:
+        except CloudCallFailed as error:
             is_throttled = error.outcome == "throttled"
             kind = SourceThrottled if is_throttled else SourceUnavailable
             raise self._blind(kind(str(error), outcome=error.outcome)) from error
