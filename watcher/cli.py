@@ -147,11 +147,13 @@ def _check_config(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _value(effective: Effective, key: str) -> str | float | bool | None:
+def _value(effective: Effective, key: str) -> str | float | bool | list[str] | None:
     """Return a setting as one would write it in the file; None where it is not set."""
     value = effective.value(key)
     if isinstance(value, Signals):
         return value.name
+    if isinstance(value, tuple):
+        return list(value)
     return value if value is None or isinstance(value, float | bool) else str(value)
 
 

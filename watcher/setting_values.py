@@ -7,6 +7,7 @@ what it had expected.
 import ipaddress
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from signal import Signals
@@ -29,6 +30,20 @@ def text(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("a text")
     return value
+
+
+def arguments(value: object) -> tuple[str, ...]:
+    """Return a program and its arguments, from a list or from a text split as a shell would."""
+    expected = "a list of texts, or one text that a shell could split, a program first"
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(expected) from error
+    if not isinstance(words, list) or not words or not all(isinstance(one, str) for one in words):
+        raise ValueError(expected)
+    if not words[0] or "\0" in "".join(words):
+        raise ValueError(expected)
+    return tuple(words)
 
 
 def node(value: object) -> str:

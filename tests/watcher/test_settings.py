@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from watcher import setting_values
 from watcher.config import Address, Config
 from watcher.errors import ConfigError
 from watcher.settings import SETTINGS, Effective, load, strangers, variable
@@ -250,3 +251,28 @@ def test_variable_is_named_with_the_nearest_setting_when_it_sets_nothing() -> No
     assert strangers(environment) == [
         "environment REPRIEVE_RUNDIR sets nothing; the nearest setting is REPRIEVE_RUN_DIR"
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("/bin/a b 'c d'", ("/bin/a", "b", "c d")),
+        (["/bin/a", "", "c d"], ("/bin/a", "", "c d")),
+        ("", None),
+        ("'open", None),
+        ([], None),
+        ([""], None),
+        (["a", 1], None),
+        (["a\0"], None),
+        (7, None),
+    ],
+)
+def test_arguments_are_words_when_given_as_a_list_or_as_a_shell_would_split_them(
+    value: object, words: tuple[str, ...] | None
+) -> None:
+    """No shell runs; what can't be split is refused."""
+    if words is None:
+        with pytest.raises(ValueError, match="a program first"):
+            setting_values.arguments(value)
+    else:
+        assert setting_values.arguments(value) == words
