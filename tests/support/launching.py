@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 EXECUTABLE = Path(sys.executable).with_name("reprieve-trainer")
 
 
@@ -31,8 +33,11 @@ class Launch:
             self.process.wait()
 
     def wait(self, timeout_s: float = 50.0) -> int:
-        """Return the exit code."""
-        return self.process.wait(timeout_s)
+        """Return the exit code; fail with what was written when there is none in time."""
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"no exit within {timeout_s} s; so far:\n{self.output}")
 
     @property
     def report(self) -> dict[str, Any]:
