@@ -12,7 +12,7 @@ from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
 from watcher.sources.aws_times import any_instant
 from watcher.sources.aws_windows import SCHEDULED_WINDOW_S
-from watcher.sources.aws_words import IMDS, decoded, detail, notice_id, shown, word
+from watcher.sources.aws_words import IMDS, bare, decoded, detail, notice_id, shown, word
 
 SCHEDULED = "events/maintenance/scheduled"
 ASG_STATE = "autoscaling/target-lifecycle-state"
@@ -75,7 +75,7 @@ def parse_target_lifecycle_state(
     Raises:
         SourceMalformed: The body is not one of the documented states.
     """
-    state = body[:_TEXT_LIMIT_CHARS].decode("latin-1").strip()
+    state = bare(body, _TEXT_LIMIT_CHARS)
     if state.lower() in _STAYING_STATES:
         return None
     if state.lower() not in _GOING_STATES:

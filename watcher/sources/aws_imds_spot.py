@@ -7,7 +7,7 @@ recommendations", "Instance metadata categories" (read 2026-11-30).
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.aws_times import rfc3339_instant
 from watcher.sources.aws_windows import HIBERNATE_WINDOW_S, SPOT_ACTIONS, SPOT_WINDOW_S
-from watcher.sources.aws_words import IMDS, detail, notice_id, object_with, shown, word
+from watcher.sources.aws_words import IMDS, bare, detail, notice_id, object_with, shown, word
 
 SPOT = "spot/instance-action"
 REBALANCE = "events/recommendations/rebalance"
@@ -75,7 +75,7 @@ def parse_termination_time(body: bytes, received: Moment, instance_id: str | Non
     action ``terminate``; this key is older. EC2 says that where there is none it may answer with
     some other text, so what is no time is no notice either.
     """
-    time = body[:_TIME_LIMIT_BYTES].decode("latin-1").strip()
+    time = bare(body, _TIME_LIMIT_BYTES)
     stated = rfc3339_instant(time)
     if stated is None:
         return None

@@ -4,12 +4,13 @@ import re
 from collections.abc import Mapping
 
 from watcher.errors import SourceMalformed
-from watcher.sources.aws_words import decoded, word
+from watcher.sources.aws_words import bare, decoded, word
 
 INSTANCE_ID = "instance-id"
 LIFE_CYCLE = "instance-life-cycle"
 IDENTITY = "instance-identity/document"
 
+_LIMIT_BYTES = 128
 _ID = re.compile(r"i-[A-Za-z0-9-]{1,62}", re.ASCII)
 _LIFE_CYCLE = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
 
@@ -44,7 +45,7 @@ class AwsInstance:
         Raises:
             SourceMalformed: It is no word.
         """
-        text = body[:128].decode("latin-1").strip()
+        text = bare(body, _LIMIT_BYTES)
         if not _LIFE_CYCLE.fullmatch(text):
             raise SourceMalformed(f"{LIFE_CYCLE}: no word: {body[:64]!r}")
         self._learn({"instanceLifeCycle": text})
@@ -65,7 +66,7 @@ class AwsInstance:
 
 def parse_instance_id(body: bytes) -> str | None:
     """Return the id of an instance that the body is, None if it is none."""
-    text = body[:128].decode("latin-1").strip()
+    text = bare(body, _LIMIT_BYTES)
     return text if _ID.fullmatch(text) else None
 
 

@@ -1,8 +1,18 @@
 """The names of the AWS sources, beside the words that every cloud's parsers share."""
 
-from watcher.sources.words import decoded, detail, notice_id, object_with, shown, word
+from watcher.sources.words import bare, decoded, detail, notice_id, object_with, shown, word
 
-__all__ = ["IMDS", "QUEUE", "decoded", "detail", "notice_id", "object_with", "shown", "word"]
+__all__ = [
+    "IMDS",
+    "QUEUE",
+    "bare",
+    "decoded",
+    "detail",
+    "notice_id",
+    "object_with",
+    "shown",
+    "word",
+]
 
 IMDS = "aws_imds"
 """Name of the source that reads the metadata service."""

@@ -4,6 +4,7 @@ A body that is no JSON is refused. A value of the wrong type is not: it is shown
 belongs to stands.
 """
 
+import codecs
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,14 @@ def decoded(body: bytes | str, what: str) -> object:
     except (ValueError, RecursionError) as error:
         raise SourceMalformed(f"{what}: no JSON: {body[:64]!r}") from error
     return data
+
+
+def bare(body: bytes, limit_bytes: int) -> str:
+    """Return the text of a body that is no JSON, cut, without byte order mark and white space.
+
+    Bytes that are no text become letters that no cloud uses, so nothing is mistaken for a word.
+    """
+    return body[:limit_bytes].removeprefix(codecs.BOM_UTF8).decode("latin-1").strip()
 
 
 def object_with(names: tuple[str, ...], body: bytes | str, what: str) -> Mapping[str, object]:

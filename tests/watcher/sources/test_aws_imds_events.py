@@ -48,6 +48,13 @@ def test_event_is_a_notice_at_its_beginning_when_well_formed() -> None:
     )
 
 
+def test_event_is_shown_with_its_latest_beginning_when_it_may_be_put_off() -> None:
+    """NotBeforeDeadline is how far a person may move it; the deadline stays the beginning."""
+    notice = one(NotBeforeDeadline="1 Jan 2027 00:00:00 GMT")
+    assert notice.detail["NotBeforeDeadline"] == "1 Jan 2027 00:00:00 GMT"
+    assert notice.deadline == one().deadline
+
+
 def test_list_is_no_notice_when_empty() -> None:
     """What IMDS answers most of the time."""
     assert parse_scheduled_events(imds("scheduled-none.json"), RECEIVED, NODE) == ()

@@ -1,5 +1,7 @@
 """One message of AWS Health, many instances; and what of it is not about them."""
 
+import json
+
 import pytest
 
 from tests.support.aws_bodies import ABSENT, addressed, changed, left_s, only, read
@@ -25,6 +27,38 @@ def test_change_is_maintenance_when_its_code_is_odd(code: object) -> None:
     notice = only(changed(REBOOT, "detail/eventTypeCode", code))
     assert notice.kind is NoticeKind.MAINTENANCE
     assert notice.detail["malformed"].startswith("eventTypeCode")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", NoticeKind.HARDWARE),
+        ("AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED", NoticeKind.HARDWARE),
+        ("AWS_EC2_INSTANCE_STOP_SCHEDULED", NoticeKind.MAINTENANCE),
+        ("AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", NoticeKind.MAINTENANCE),
+        ("AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED", NoticeKind.MAINTENANCE),
+        ("AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED", NoticeKind.MAINTENANCE),
+    ],
+)
+def test_change_has_the_kind_of_its_code_when_it_is_known(code: str, kind: NoticeKind) -> None:
+    """A host that retires may be failing already; the others wait for their time."""
+    notice = only(changed(REBOOT, "detail/eventTypeCode", code))
+    assert (notice.kind, notice.action) == (kind, code)
+    assert "malformed" not in notice.detail
+
+
+@pytest.mark.parametrize("status", ["open", "upcoming", "Closed?", "", None, 5, ["closed"]])
+def test_change_stands_when_its_status_does_not_close_it(status: object) -> None:
+    """Newer events have one; only the one word takes the announcement back."""
+    assert only(changed(REBOOT, "detail/statusCode", status)).kind is NoticeKind.MAINTENANCE
+
+
+def test_change_shows_where_and_whose_it_is_when_it_was_delivered_elsewhere() -> None:
+    """The envelope's Region and account are those of the delivery, a backup or an organization."""
+    message = json.loads(changed(MANY, "region", "us-west-2")) | {"account": "111111111111"}
+    for told in addressed(json.dumps(message)):
+        assert told.notice.detail["eventRegion"] == "eu-west-1"
+        assert told.notice.detail["affectedAccount"] == "109876543210"
 
 
 @pytest.mark.parametrize("ending", ["CANCELED", "CANCELLED", "COMPLETE", "COMPLETED"])
