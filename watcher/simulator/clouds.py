@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from watcher.simulator.aws.flags import AWS
+from watcher.simulator.azure.flags import AZURE
 from watcher.simulator.cloud import SimulatedCloud
 
-SIMULATORS: Mapping[str, SimulatedCloud] = MappingProxyType({"aws": AWS})
+SIMULATORS: Mapping[str, SimulatedCloud] = MappingProxyType({"aws": AWS, "azure": AZURE})

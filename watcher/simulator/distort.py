@@ -1,4 +1,4 @@
-"""Bodies that are EC2's but for one oddity: what a reader of them has to bear."""
+"""Bodies that are the cloud's but for one oddity: what a reader of them has to bear."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from watcher.simulator.answers import compact_json
 from watcher.simulator.faults import FaultKind
 
-_ACTION_KEYS = ("action", "Code")
+_ACTION_KEYS = ("action", "Code", "EventType")
 _TIME_KEYS = ("time", "noticeTime", "NotBefore", "NotAfter", "NotBeforeDeadline")
 
 Document = dict[str, object]
@@ -21,18 +21,22 @@ def distort(kind: FaultKind, body: bytes) -> bytes:
 def _in_objects(alter: Callable[[Document], Document]) -> Callable[[bytes], bytes]:
     """Make a distortion of every object of a JSON body; other bodies stay as they are."""
 
+    def within(value: object) -> object:
+        match value:
+            case dict():
+                return alter({key: within(inner) for key, inner in value.items()})
+            case list():
+                return [within(inner) for inner in value]
+            case _:
+                return value
+
     def distorted(body: bytes) -> bytes:
         try:
             document = json.loads(body)
         except ValueError:
             return body
-        match document:
-            case dict():
-                return compact_json(alter(document)).encode()
-            case list():
-                return compact_json([alter(event) for event in document]).encode()
-            case _:
-                return body
+        is_structured = isinstance(document, dict | list)
+        return compact_json(within(document)).encode() if is_structured else body
 
     return distorted
 

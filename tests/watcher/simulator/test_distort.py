@@ -8,6 +8,7 @@ from watcher.simulator.distort import distort
 from watcher.simulator.faults import FaultKind
 
 ACTION = b'{"action":"terminate","time":"2026-11-30T11:02:10Z"}'
+DOCUMENT = b'{"Events":[{"EventType":"Preempt","NotBefore":"Mon, 30 Nov 2026 11:00:10 GMT"}]}'
 EVENTS = b'[{"NotBefore":"1 Dec 2026 09:00:43 GMT","Code":"system-reboot","NotAfter":""}]'
 
 
@@ -30,6 +31,8 @@ EVENTS = b'[{"NotBefore":"1 Dec 2026 09:00:43 GMT","Code":"system-reboot","NotAf
             EVENTS,
             EVENTS.replace(b"system-reboot", b"defenestrate"),
         ),
+        (FaultKind.UNKNOWN_ACTION, DOCUMENT, DOCUMENT.replace(b"Preempt", b"defenestrate")),
+        (FaultKind.NO_TIME, DOCUMENT, b'{"Events":[{"EventType":"Preempt"}]}'),
     ],
 )
 def test_body_is_odd_in_one_way_only(kind: FaultKind, body: bytes, odd: bytes) -> None:

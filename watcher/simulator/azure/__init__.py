@@ -1,0 +1,1 @@
+"""Azure's instance metadata service, with Scheduled Events."""
