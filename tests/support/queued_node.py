@@ -1,6 +1,7 @@
 """A node's source on a queue of moto's, with what the daemon would run beside it."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, closing
 
@@ -33,10 +34,13 @@ class ToldEc2(Ec2):
         self.told = members
         self.tags: dict[str, str] | None = {}
         self.questions: list[Sequence[str]] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
 
     def members(self, reservation_id: str, instance_id: str | None = None) -> list[Member]:
         """Return those told, or the one asked for."""
         self.questions.append([reservation_id])
+        assert self.may_answer.wait(30)
         if self.told is None:
             raise AwsCallFailed("EC2 DescribeInstances: no", outcome="forbidden")
         return [one for one in self.told if instance_id in (None, one.instance_id)]
@@ -44,6 +48,7 @@ class ToldEc2(Ec2):
     def tagged(self, instance_ids: Sequence[str], key: str, value: str | None) -> set[str]:
         """Return those whose tag was told."""
         self.questions.append(instance_ids)
+        assert self.may_answer.wait(30)
         if self.tags is None:
             raise AwsCallFailed("EC2 DescribeInstances: no", outcome="forbidden")
         wanted = key if value is None else f"{key}={value}"
@@ -55,6 +60,7 @@ class QueuedNode:
 
     def __init__(self, moto: Moto, url: str, queue: SqsQueue, clock: TurnedClock) -> None:
         self.moto, self.url, self.clock = moto, url, clock
+        self.queue = queue
         self.me: str | None = ME
         self.ec2 = ToldEc2()
         self.metrics = Metrics()

@@ -8,6 +8,7 @@ from contextlib import ExitStack, asynccontextmanager, closing
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import Moto
 from tests.support.queued_node import ToldEc2, running
+from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import SqsQueue
 from watcher.custody import Custody
 from watcher.errors import WatcherError
@@ -69,8 +70,14 @@ class RelayedQueue:
 
 
 @asynccontextmanager
-async def relaying(
-    moto: Moto, clock: TurnedClock, *, tag: str | None = None, readers: int = 1, url: str = ""
+async def relaying(  # noqa: PLR0913 - what few tests need has a default
+    moto: Moto,
+    clock: TurnedClock,
+    *,
+    tag: str | None = None,
+    readers: int = 1,
+    url: str = "",
+    ec2: Ec2 | None = None,
 ) -> AsyncIterator[RelayedQueue]:
     """Run a relay inside the block, on a new queue; it is told to stop at the end, and has to."""
     relayed = RelayedQueue(moto, url or await asyncio.to_thread(moto.queue), clock)
@@ -81,7 +88,7 @@ async def relaying(
             readers=[Reception(queue, 1, relayed.health, clock) for queue in queues],
             intake=Intake(parse_message, relayed.metrics, clock),
             custody=custody,
-            addressees=Addressees(relayed.ec2, tag, clock),
+            addressees=Addressees(ec2 or relayed.ec2, tag, clock),
             delivery=Delivery(relayed.handler, relayed.metrics, clock),
         )
         async with running(custody.keep()):

@@ -1,10 +1,12 @@
 """Whose a message is, as far as one cluster is concerned."""
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
-from watcher.aws.ec2 import Ec2, Member
-from watcher.aws.limited_calls import LimitedCalls
+from watcher.aws.asking import Asking
+from watcher.aws.ec2 import IDS_A_CALL, Ec2, Member
 from watcher.notice import Moment
 from watcher.sources.aws_messages.capacity_block import member_notice
 from watcher.sources.reading import ForInstance, ForReservation, Notices
@@ -13,6 +15,15 @@ from watcher.sources.remembered import Remembered
 FOREIGN_S = 30.0
 """How long an instance without our tag is taken for somebody else's, in seconds: it may be so new
 that the tag is still to come, and its message is seen again within the queue's five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What of a message is for our instances."""
+
+    told: tuple[ForInstance, ...]
+    is_all: bool
+    """Whether nothing of it is for somebody else."""
 
 
 class Addressees:
@@ -28,52 +39,68 @@ class Addressees:
     def __init__(self, ec2: Ec2, tag: str | None, now: Callable[[], Moment]) -> None:
         self._ec2 = ec2
         self._tag = tag
-        self._asking = LimitedCalls[list[Member]]("EC2 DescribeInstances", ec2.renew)
-        self._looking = LimitedCalls[set[str]]("EC2 DescribeInstances", ec2.renew)
+
+        def clock() -> float:
+            return now().boottime_s
+
+        self._members = Asking[list[Member]](ec2, clock)
+        self._tagged = Asking[set[str]](ec2, clock)
+        self._turn = asyncio.Lock()
+        self._unlearnt: set[str] = set()
         self._ours = Remembered(now)
         self._foreign = Remembered(now, kept_s=FOREIGN_S)
 
-    async def expanded(self, notices: Notices) -> list[ForInstance]:
-        """Return the notices with each reservation replaced by its instances.
+    async def ours(self, notices: Notices) -> Ours:
+        """Return what is for us, a reservation's notice as one for each instance in it.
+
+        Waits for EC2 only if that is asked: who is in a reservation, or who carries our tag where
+        that is not known yet.
 
         Raises:
-            AwsCallFailed: It is unknown who is in a reservation.
+            AwsCallFailed: It is unknown, so it is neither ours nor not.
         """
-        found: list[ForInstance] = []
-        for told in notices.addressed:
-            found += await self._members(told) if isinstance(told, ForReservation) else [told]
-        return found
-
-    async def learn(self, instance_ids: Iterable[str]) -> None:
-        """Find out which of the instances are ours, asking only about those not known yet.
-
-        Raises:
-            AwsCallFailed: It is unknown, so they are neither ours nor not.
-        """
+        told: list[ForInstance] = []
+        for one in notices.addressed:
+            told += await self._expanded(one) if isinstance(one, ForReservation) else [one]
         if self._tag is None:
-            return
-        new = sorted({one for one in instance_ids if not self._is_known(one)})
-        if not new:
-            return
-        key, _, value = self._tag.partition("=")
-        look = partial(self._ec2.tagged, new, key, value or None)
-        ours = await self._looking.call(look)
-        for instance_id in new:
-            (self._ours if instance_id in ours else self._foreign).add(instance_id)
+            return Ours(tuple(told), is_all=True)
+        await self._learn(self._tag, {one.instance_id for one in told})
+        ours = tuple(one for one in told if one.instance_id in self._ours)
+        return Ours(ours, is_all=len(ours) == len(told))
 
-    def is_ours(self, instance_id: str) -> bool:
-        """Tell whether an instance is ours; to be learnt first."""
-        return self._tag is None or instance_id in self._ours
-
-    def _is_known(self, instance_id: str) -> bool:
-        return instance_id in self._ours or instance_id in self._foreign
-
-    async def _members(self, told: ForReservation) -> list[ForInstance]:
-        ask = partial(self._ec2.members, told.reservation_id)
+    async def _expanded(self, told: ForReservation) -> list[ForInstance]:
+        members = await self._members.ask(partial(self._ec2.members, told.reservation_id))
         return [
             ForInstance(
                 notice=member_notice(told, member.instance_id, member.instance_type),
                 instance_id=member.instance_id,
             )
-            for member in await self._asking.call(ask)
+            for member in members
         ]
+
+    async def _learn(self, tag: str, instance_ids: set[str]) -> None:
+        """Find out which of the instances are ours, asking only about those not known yet.
+
+        Messages that wait for their turn are asked about together, so that a burst of a thousand
+        is a handful of questions.
+        """
+        if not self._unknown(instance_ids):
+            return
+        self._unlearnt |= instance_ids
+        try:
+            async with self._turn:
+                while mine := self._unknown(instance_ids):
+                    others = self._unknown(self._unlearnt - instance_ids)
+                    await self._look([*mine, *others][:IDS_A_CALL], tag)
+        finally:
+            self._unlearnt -= instance_ids
+
+    async def _look(self, instance_ids: list[str], tag: str) -> None:
+        key, _, value = tag.partition("=")
+        ours = await self._tagged.ask(partial(self._ec2.tagged, instance_ids, key, value or None))
+        for instance_id in instance_ids:
+            (self._ours if instance_id in ours else self._foreign).add(instance_id)
+
+    def _unknown(self, instance_ids: set[str]) -> list[str]:
+        known = (self._ours, self._foreign)
+        return sorted(one for one in instance_ids if not any(one in some for some in known))

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from watcher.custody import Custody, Message
 from watcher.errors import AwsCallFailed, SourceError
@@ -17,7 +17,7 @@ from watcher.notice import Moment
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
 from watcher.sources.intake import Intake
-from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
+from watcher.sources.reading import Grounds, Ignored, Notices
 from watcher.sources.reception import Reception
 
 log = logging.getLogger(__name__)
@@ -48,15 +48,6 @@ class Parts:
     custody: Custody
     addressees: Addressees
     delivery: Delivery
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    message: Message
-    notices: Notices
-    told: list[ForInstance]
-    is_all: bool = True
-    """Whether nothing of the message is for somebody else."""
 
 
 class Relay:
@@ -97,33 +88,15 @@ class Relay:
                 if self._health.failed(error, self._now()):
                     log.warning("relay blind outcome=%s why=%s", error.outcome, error)
                 continue
-            for work in await self._admit(messages):
-                group.create_task(self._deliver(work))
+            for message in messages:
+                notices = self._understood(message)
+                if notices is not None:
+                    # From here on it is kept hidden, however long EC2 takes.
+                    self._parts.custody.take(message)
+                    group.create_task(self._handle(message, notices))
 
-    async def _admit(self, messages: Sequence[Message]) -> list[_Work]:
-        """Take what is ours into our hands, and leave the rest as it is."""
-        parts = self._parts
-        read = [work for message in messages if (work := await self._understood(message))]
-        try:
-            await parts.addressees.learn(told.instance_id for work in read for told in work.told)
-        except AwsCallFailed as error:
-            for work in read:
-                parts.intake.tell(work.message, "undecided", str(error), work.notices)
-            return []
-        admitted = []
-        for work in read:
-            ours = [told for told in work.told if parts.addressees.is_ours(told.instance_id)]
-            if ours:
-                parts.intake.tell(work.message, "notice", "it is for this cluster", work.notices)
-                parts.custody.take(work.message)
-                admitted.append(replace(work, told=ours, is_all=len(ours) == len(work.told)))
-            else:
-                why = "no instance of it carries our tag, or is in the reservation"
-                parts.intake.tell(work.message, "foreign", why, work.notices)
-        return admitted
-
-    async def _understood(self, message: Message) -> _Work | None:
-        """Return the work that a message is; None if there is none, or none for us now."""
+    def _understood(self, message: Message) -> Notices | None:
+        """Return what a message tells; None if there is nothing to do, or nothing more."""
         parts = self._parts
         if parts.custody.holds(message.id):
             parts.custody.take(message)  # by its newer receipt; the work on it goes on
@@ -132,20 +105,27 @@ class Relay:
         if isinstance(reading, Ignored) and reading.grounds is not Grounds.UNKNOWN_KIND:
             parts.custody.take(message)
             parts.custody.finish(message.id)
-        if not isinstance(reading, Notices):
-            return None
-        try:
-            told = await parts.addressees.expanded(reading)
-        except AwsCallFailed as error:
-            parts.intake.tell(message, "undecided", str(error), reading)
-            return None
-        return _Work(message, reading, told)
+        return reading if isinstance(reading, Notices) else None
 
-    async def _deliver(self, work: _Work) -> None:
-        """Deliver all of a message, and let the queue forget it if nothing of it is left."""
-        deliver = self._parts.delivery.deliver
-        are_done = await asyncio.gather(*(deliver(told) for told in work.told))
-        if all(are_done) and work.is_all:
-            self._parts.custody.finish(work.message.id)
+    async def _handle(self, message: Message, notices: Notices) -> None:
+        """Deliver what of a message is ours; each on its own, so that none waits for another's EC2.
+
+        The queue may forget it when it is all done, and nothing of it is for somebody else.
+        """
+        parts = self._parts
+        try:
+            ours = await parts.addressees.ours(notices)
+        except AwsCallFailed as error:
+            parts.intake.tell(message, "undecided", str(error), notices)
+            parts.custody.let_go(message.id)
+            return
+        if ours.told:
+            parts.intake.tell(message, "notice", "it is for this cluster", notices)
         else:
-            self._parts.custody.let_go(work.message.id)
+            why = "no instance of it carries our tag, or is in the reservation"
+            parts.intake.tell(message, "foreign", why, notices)
+        are_done = await asyncio.gather(*(parts.delivery.deliver(told) for told in ours.told))
+        if ours.told and ours.is_all and all(are_done):
+            parts.custody.finish(message.id)
+        else:
+            parts.custody.let_go(message.id)

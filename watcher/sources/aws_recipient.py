@@ -1,10 +1,11 @@
 """Whose a queue's notices are: this instance's, or somebody else's."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from watcher.aws.asking import Asking
 from watcher.aws.ec2 import Ec2, Member
-from watcher.aws.limited_calls import LimitedCalls
 from watcher.errors import SourceUnavailable
 from watcher.sources.aws_messages.capacity_block import member_notice
 from watcher.sources.reading import ForInstance, ForReservation, Notices
@@ -21,7 +22,7 @@ class Recipient:
     def __init__(self, instance_id: Callable[[], str | None], ec2: Ec2) -> None:
         self._instance_id = instance_id
         self._ec2 = ec2
-        self._asking = LimitedCalls[list[Member]]("EC2 DescribeInstances", ec2.renew)
+        self._asking = Asking[list[Member]](ec2, asyncio.get_running_loop().time)
 
     def require_known(self) -> str:
         """Return the instance's id.
@@ -38,21 +39,34 @@ class Recipient:
             )
         return found
 
-    async def mine(self, notices: Notices) -> list[ForInstance]:
-        """Return what of the notices is for this instance.
+    def mine(self, notices: Notices) -> list[ForInstance]:
+        """Return what of the notices names this instance.
 
         Raises:
-            AwsCallFailed: It is unknown whether the instance is in a reservation that ends.
             SourceUnavailable: It is unknown which instance this is.
         """
         instance_id = self.require_known()
-        found: list[ForInstance] = []
-        for told in notices.addressed:
-            if isinstance(told, ForReservation):
-                found += await self._in_reservation(told, instance_id)
-            elif told.instance_id == instance_id:
-                found.append(told)
-        return found
+        return [
+            told
+            for told in notices.addressed
+            if isinstance(told, ForInstance) and told.instance_id == instance_id
+        ]
+
+    async def reserved(self, reservation: ForReservation) -> list[ForInstance]:
+        """Return what a notice to a reservation is for this instance, if that is in it.
+
+        Raises:
+            AwsCallFailed: It is unknown whether it is.
+            SourceUnavailable: It is unknown which instance this is.
+        """
+        ask = partial(self._ec2.members, reservation.reservation_id, self.require_known())
+        return [
+            ForInstance(
+                notice=member_notice(reservation, member.instance_id, member.instance_type),
+                instance_id=member.instance_id,
+            )
+            for member in await self._asking.ask(ask)
+        ]
 
     def is_only_one(self, notices: Notices) -> bool:
         """Tell whether the notices are for this instance alone, so that nobody else needs them.
@@ -66,14 +80,3 @@ class Recipient:
             isinstance(told, ForInstance) and told.instance_id == instance_id
             for told in notices.addressed
         )
-
-    async def _in_reservation(self, told: ForReservation, instance_id: str) -> list[ForInstance]:
-        ask = partial(self._ec2.members, told.reservation_id, instance_id)
-        members = await self._asking.call(ask)
-        return [
-            ForInstance(
-                notice=member_notice(told, member.instance_id, member.instance_type),
-                instance_id=member.instance_id,
-            )
-            for member in members
-        ]

@@ -5,6 +5,7 @@ deleted when they are done; a daemon that dies before that hears it once more. W
 instance too is left as it is, for its owner, whatever is done about it here.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from watcher.sources.aws_outlived import Outlived, booted_since
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_words import QUEUE
 from watcher.sources.intake import Intake
-from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
+from watcher.sources.reading import ForInstance, ForReservation, Grounds, Ignored, Notices
 from watcher.sources.reception import KEYS, Reception
 from watcher.sources.remembered import Remembered
 
@@ -80,15 +81,38 @@ class AwsSqs:
         self._done = Remembered(now)
         self._open: dict[str, set[str]] = {notice.id: set() for notice in adopted}
         self._outlived = Outlived(adopted)
+        self._receiving: asyncio.Task[list[Message]] | None = None
+        self._asking: set[asyncio.Task[list[Notice]]] = set()
 
     async def notices(self) -> AsyncIterator[Notice]:
         """Yield each notice once, and its withdrawal if the node outlives it by far."""
         while True:
-            for message in await self._receive():
-                for notice in await self._read(message):
-                    yield notice
+            for notice in await self._heard():
+                yield notice
             for notice in self._outlived.since(self._now()):
                 yield notice
+
+    async def _heard(self) -> list[Notice]:
+        """Return what comes first: the next messages', or what waited for EC2.
+
+        What has begun goes on when something else comes first, and when the source is blind.
+        """
+        if self._receiving is None:
+            self._receiving = asyncio.create_task(self._receive())
+        receiving = self._receiving
+        try:
+            await asyncio.wait({receiving, *self._asking}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # Nobody will ask for it: the queue shows again what it brings.
+            for task in (receiving, *self._asking):
+                task.cancel()
+            self._receiving, self._asking = None, set()
+            raise
+        if answered := {task for task in self._asking if task.done()}:
+            self._asking -= answered
+            return [notice for task in answered for notice in task.result()]
+        self._receiving = None
+        return [notice for message in receiving.result() for notice in self._read(message)]
 
     async def _receive(self) -> list[Message]:
         """Return the next messages, but none before it is known which are ours."""
@@ -103,8 +127,11 @@ class AwsSqs:
             if not any(message_id in waiting for waiting in self._open.values()):
                 self._hands.custody.finish(message_id)
 
-    async def _read(self, message: Message) -> list[Notice]:
-        """Return what the message says to this instance and was not heard before."""
+    def _read(self, message: Message) -> list[Notice]:
+        """Return what the message says to this instance and was not heard before.
+
+        What only EC2 can tell comes later, so that it delays nothing else.
+        """
         hands = self._hands
         reading = hands.intake.read(message)
         if isinstance(reading, Ignored):
@@ -114,12 +141,26 @@ class AwsSqs:
             return []
         if reading is None:
             return []
+        if any(isinstance(told, ForReservation) for told in reading.addressed):
+            self._asking.add(asyncio.create_task(self._asked(message, reading)))
+            return []
+        return self._judged(message, reading, self._recipient.mine(reading))
+
+    async def _asked(self, message: Message, reading: Notices) -> list[Notice]:
+        """Return as :meth:`_read` does, once EC2 has said whether we are in a reservation."""
+        mine = self._recipient.mine(reading)
         try:
-            mine = await self._recipient.mine(reading)
+            for told in reading.addressed:
+                if isinstance(told, ForReservation):
+                    mine += await self._recipient.reserved(told)
         except AwsCallFailed as error:
             # It stays where it is and is read again; acting on a guess would stop other jobs.
-            hands.intake.tell(message, "undecided", str(error), reading)
+            self._hands.intake.tell(message, "undecided", str(error), reading)
             return []
+        return self._judged(message, reading, mine)
+
+    def _judged(self, message: Message, reading: Notices, mine: list[ForInstance]) -> list[Notice]:
+        hands = self._hands
         if not mine:
             hands.intake.tell(message, "foreign", "it is for other instances", reading)
             return []

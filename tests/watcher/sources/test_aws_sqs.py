@@ -10,6 +10,7 @@ from tests.support.aws_bodies import body
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import Moto, spot_warning, state_change
 from tests.support.queued_node import ME, QueuedNode, hearing, queued_node
+from watcher.aws import limited_calls
 from watcher.aws.ec2 import Member
 from watcher.notice import Deadline, NoticeKind
 from watcher.sources.aws_outlived import OVER_AFTER_S
@@ -150,6 +151,40 @@ async def test_message_is_left_undecided_when_ec2_does_not_say_who_is_in_a_reser
     assert "EC2 DescribeInstances: no" in caplog.text
 
 
+async def test_other_messages_are_heard_when_a_reservation_waits_for_ec2(
+    node: QueuedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the same batch, and the next ones; what it is for us is heard when EC2 says so."""
+    monkeypatch.setattr(limited_calls, "CALL_LIMIT_S", 60.0)
+    node.ec2.told = [Member(ME, "p5.48xlarge")]
+    node.ec2.may_answer.clear()
+    async with hearing(node, node.source()):
+        await node.send(body("capacity-block-expiration").decode(), spot_warning(ME, "event-1"))
+        assert "event-1" in (await node.heard()).id
+        await eventually(lambda: node.ec2.questions)
+        await node.send(spot_warning(ME, "event-2"))
+        assert "event-2" in (await node.heard()).id
+        node.ec2.may_answer.set()
+        assert (await node.heard()).kind is NoticeKind.CAPACITY_END
+
+
+async def test_reservation_is_heard_when_the_queue_goes_away_while_ec2_is_asked(
+    node: QueuedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that is blind has forgotten nothing."""
+    monkeypatch.setattr(limited_calls, "CALL_LIMIT_S", 60.0)
+    node.ec2.told = [Member(ME, "p5.48xlarge")]
+    node.ec2.may_answer.clear()
+    async with hearing(node, node.source()):
+        await node.send(body("capacity-block-expiration").decode())
+        await eventually(lambda: node.ec2.questions)
+        node.queue._url = f"{node.moto.url}/123456789012/away"
+        await node.send(STATE_RUNNING)  # ends the long poll that has begun
+        await eventually(lambda: node.health.blind_since() is not None)
+        node.ec2.may_answer.set()
+        assert (await node.heard()).kind is NoticeKind.CAPACITY_END
+
+
 async def test_nothing_is_received_when_it_is_unknown_who_we_are(node: QueuedNode) -> None:
     """A message taken by somebody who can't tell whose it is would only be late."""
     node.me = None
@@ -169,13 +204,13 @@ async def test_source_is_only_blind_when_the_queue_is_away(
     async with hearing(node, node.source()):
         await node.send(spot_warning(ME, "event-1"))
         await node.heard()
-        url, node.hands.reception._queue._url = node.url, f"{node.moto.url}/123456789012/away"
+        url, node.queue._url = node.url, f"{node.moto.url}/123456789012/away"
         # What ends the long poll that has begun goes where the source does not look any more.
         await node.send(STATE_RUNNING)
         await eventually(lambda: node.health.blind_since() is not None)
         assert "does not exist" in node.health.keys["messages"].why
         await node.send(spot_warning(ME, "event-2"))
-        node.hands.reception._queue._url = url
+        node.queue._url = url
         assert "event-2" in (await node.heard()).id
         assert node.health.blind_since() is None
     assert len([line for line in caplog.messages if "source blind" in line]) == 1
