@@ -1,5 +1,6 @@
 """Google on loopback, as a script: the metadata server's words and any API, token checked."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,10 @@ IDENTITY = {
     "instance/id": ME,
 }
 """As in the reference sheet on cloud reclaim contracts, sections 2.1 and 2.5."""
+
+
+HANG = (200, object())
+"""An answer that does not come."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,10 @@ class ScriptedGoogle:
             return self._send(200, token | {"token_type": "Bearer"})
         if not script:
             return self._send(404, {"error": {"code": 404, "status": "NOT_FOUND"}})
-        return self._send(*(script.pop(0) if len(script) > 1 else script[0]))
+        answer = script.pop(0) if len(script) > 1 else script[0]
+        if answer is HANG:
+            await asyncio.sleep(60)
+        return self._send(*answer)
 
     def _send(self, status: int, said: object) -> web.Response:
         text = said if isinstance(said, str) else json.dumps(said)

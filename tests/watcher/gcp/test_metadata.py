@@ -6,17 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support.clocks import TurnedClock
-from tests.support.scripted_google import ME, TOKEN, ScriptedGoogle, scripted_google
+from tests.support.scripted_google import ME, TOKEN, ScriptedGoogle
 from watcher.errors import GcpCallFailed
 from watcher.gcp.metadata import GcpMetadata, Identity
 from watcher.httpclient import HttpClient
-
-
-@pytest.fixture
-async def google() -> AsyncIterator[ScriptedGoogle]:
-    """Run Google on loopback."""
-    async with scripted_google() as server:
-        yield server
 
 
 @asynccontextmanager

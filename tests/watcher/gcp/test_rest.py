@@ -14,20 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.support.clocks import TurnedClock
-from tests.support.scripted_google import TOKEN, ScriptedGoogle, scripted_google
+from tests.support.scripted_google import TOKEN, ScriptedGoogle
 from watcher.errors import GcpCallFailed
 from watcher.gcp.metadata import GcpMetadata
 from watcher.gcp.rest import GoogleApi
 from watcher.httpclient import HttpClient
 
 PATH = "/v1/thing"
-
-
-@pytest.fixture
-async def google() -> AsyncIterator[ScriptedGoogle]:
-    """Run Google on loopback."""
-    async with scripted_google() as server:
-        yield server
 
 
 @asynccontextmanager

@@ -1,0 +1,118 @@
+"""What Google's audit log says of a VM that the cloud takes, moves or ends. Pure.
+
+An entry comes seconds to minutes after the act, by way of Cloud Logging and Pub/Sub. On the VM the
+metadata server is the fast road; an entry is evidence, which tells a reclaim from a crash.
+
+Source: Cloud Logging API reference v2, ``LogEntry``; Compute Engine documentation, "Audit logging",
+system events; reference sheet on cloud reclaim contracts, section 2.5 (all read 2026-11-30).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+
+from watcher.errors import SourceMalformed
+from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
+from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices, Reading
+from watcher.sources.times import rfc3339_instant
+from watcher.sources.words import decoded, detail, notice_id, shown, word
+
+PUBSUB = "gcp_pubsub"
+"""Name of the source that reads a Pub/Sub subscription."""
+
+ENTRY_LIMIT_BYTES = 256 * 1024
+"""Largest entry that Cloud Logging takes. Source: Cloud Logging documentation, "Quotas and limits"
+(read 2026-11-30)."""
+
+_SERVICE = "compute.googleapis.com"
+_TEXT_LIMIT_CHARS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    kind: NoticeKind
+    window_s: float | None
+    """From the entry's time to the VM's end, in seconds; None for an act that it survives."""
+
+
+METHODS: Mapping[str, _Act] = MappingProxyType(
+    {
+        # 30 s: the shutdown period of a Spot VM, the shorter one; standard VMs have 120 s.
+        "compute.instances.preempted": _Act(NoticeKind.PREEMPTION, 30.0),
+        "compute.instances.terminateOnHostMaintenance": _Act(NoticeKind.MAINTENANCE, 30.0),
+        "compute.instances.migrateOnHostMaintenance": _Act(NoticeKind.LIVE_MIGRATION, None),
+    }
+)
+"""Every method whose entries are notices, exactly as the log has it. Source: as above; the periods:
+Compute API reference v1, ``instances.stop`` (read 2026-11-30)."""
+
+
+def parse_entry(body: bytes | str, received: Moment) -> Reading:
+    """Return what a log entry is to us: a notice to one VM, or why it is nothing.
+
+    ``received`` is when the message left the subscription.
+
+    Raises:
+        SourceMalformed: It is no log entry, or names no VM.
+    """
+    if len(body) > ENTRY_LIMIT_BYTES:
+        raise SourceMalformed(f"log entry: larger than {ENTRY_LIMIT_BYTES} bytes")
+    entry = decoded(body, "log entry")
+    if not isinstance(entry, dict) or not isinstance(entry.get("protoPayload"), dict):
+        raise SourceMalformed("log entry: no object with protoPayload, as audit logs have it")
+    said: Mapping[str, object] = entry["protoPayload"]
+    method = word(said.get("methodName"), _TEXT_LIMIT_CHARS)
+    act = METHODS.get(method or "")
+    if act is None or method is None or said.get("serviceName") != _SERVICE:
+        service = word(said.get("serviceName"))
+        return Ignored(Grounds.UNKNOWN_KIND, f"no parser is for {method!r:.80} of {service!r:.40}")
+    resource = _object(entry, "resource")
+    if resource.get("type") != "gce_instance":
+        return Ignored(Grounds.NOT_INSTANCES, f"it is about {word(resource.get('type'))!r:.80}")
+    labels = _object(resource, "labels")
+    instance_id = word(labels.get("instance_id"))
+    if instance_id is None or not (instance_id.isascii() and instance_id.isdecimal()):
+        raise SourceMalformed(f"log entry of {method}: {shown('instance_id', labels)}")
+    return _notice(entry, act, received, instance_id)
+
+
+def _notice(entry: Mapping[str, object], act: _Act, received: Moment, instance_id: str) -> Notices:
+    said = _object(entry, "protoPayload")
+    method = word(said.get("methodName"), _TEXT_LIMIT_CHARS)
+    emitted = rfc3339_instant(entry.get("timestamp")) or rfc3339_instant(
+        entry.get("receiveTimestamp")
+    )
+    deadline = None
+    if act.window_s is not None:
+        ends = emitted or received.wall
+        ends += timedelta(seconds=act.window_s)
+        deadline = Deadline.stated(ends, seen=received, longest_s=act.window_s)
+    operation = word(_object(entry, "operation").get("id"), _TEXT_LIMIT_CHARS)
+    # An act that takes long has an entry at its begin and one at its end, of one operation.
+    name = operation or word(entry.get("insertId")) or (rfc3339(emitted) if emitted else None)
+    notice = Notice(
+        id=notice_id("gcp-audit", name, instance_id),
+        kind=act.kind,
+        source=PUBSUB,
+        received=received,
+        deadline=deadline,
+        action=method,
+        instance_id=instance_id,
+        detail=detail(
+            {
+                "timestamp": word(entry.get("timestamp")),
+                "resourceName": word(said.get("resourceName"), _TEXT_LIMIT_CHARS),
+                "message": word(_object(said, "status").get("message"), _TEXT_LIMIT_CHARS),
+            },
+            [] if emitted else [shown("timestamp", entry)],
+        ),
+    )
+    told = ForInstance(notice=notice, instance_id=instance_id, over_if_booted_after=emitted)
+    return Notices((told,))
+
+
+def _object(said: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Return the object under a name, an empty one where there is none."""
+    found = said.get(name)
+    return found if isinstance(found, dict) else {}
