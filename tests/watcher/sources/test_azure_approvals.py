@@ -1,0 +1,151 @@
+"""Approvals, against a simulator that honours them: who gets one, and who never does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from tests.support.azure_bodies import body, read
+from tests.support.clocks import TurnedClock, eventually
+from tests.support.hearing_azure import AzureEars, hearing_azure
+from tests.support.scripted_imds import ScriptedImds
+from tests.support.simulated_aws import TurnedClock as ScenarioClocks
+from tests.support.simulated_azure import AzureSimulator, simulated_azure
+from watcher.httpclient import HttpClient
+from watcher.simulator.azure.scenario import AzureScenario
+from watcher.sources.azure_approvals import Approvals
+from watcher.sources.azure_config import Approve, AzureConfig
+from watcher.sources.azure_session import EVENTS_PATH
+
+PATH = EVENTS_PATH.partition("?")[0]
+WAIT_S = 120.0
+APPROVING = AzureConfig(approve=Approve.AFTER_ACTIONS, approve_wait_s=WAIT_S)
+
+
+@pytest.fixture
+async def azure() -> AsyncIterator[AzureSimulator]:
+    """A machine in Azure."""
+    async with simulated_azure(ScenarioClocks(), AzureScenario()) as client:
+        yield client
+
+
+async def looks(azure: AzureSimulator, times: int = 5) -> None:
+    """Wait until the source has looked so many times more."""
+    seen = len(await gets(azure))
+    while len(await gets(azure)) < seen + times:
+        pass
+
+
+async def gets(azure: AzureSimulator) -> list[dict[str, object]]:
+    """Return the source's looks at the document."""
+    return [entry for entry in await azure.requests() if entry["method"] == "GET"]
+
+
+async def posts(azure: AzureSimulator) -> list[object]:
+    """Return what has become of each approval."""
+    return [entry["status"] for entry in await azure.requests() if entry["method"] == "POST"]
+
+
+def acknowledge_all(ears: AzureEars) -> None:
+    """Let all be done about what was heard."""
+    for notice in ears.heard():
+        for lane in ears.source.lanes:
+            lane.acknowledge(notice)
+
+
+async def test_event_starts_early_when_all_was_done_and_the_wait_is_over(
+    azure: AzureSimulator, clock: TurnedClock
+) -> None:
+    """Not before the trainers have had their time, and once."""
+    await azure.control("POST", "event", {"type": "Redeploy"})
+    async with hearing_azure(azure.url, clock, APPROVING) as ears:
+        await eventually(ears.inbox.qsize)
+        clock.turn(WAIT_S)
+        await looks(azure)
+        acknowledge_all(ears)
+        clock.turn(WAIT_S - 1)
+        await looks(azure)
+        assert await posts(azure) == []
+        clock.turn(1)
+        await looks(azure)
+        [event] = await azure.events()
+        assert event["EventStatus"] == "Started"
+        await looks(azure)
+        assert await posts(azure) == [200]
+
+
+@pytest.mark.parametrize(
+    ("config", "fields"),
+    [
+        (replace(APPROVING, approve=Approve.NEVER), {"type": "Redeploy"}),
+        (AzureConfig(), {"type": "Redeploy"}),
+        (APPROVING, {"type": "Preempt"}),
+        (APPROVING, {"type": "Redeploy", "resources": ["gpu-vmss_0", "gpu-vmss_3"]}),
+        (APPROVING, {"type": "Redeploy", "not_before_s": -1}),
+    ],
+    ids=["never", "default", "eviction", "not alone", "started"],
+)
+async def test_event_is_never_approved_when_it_must_not_be(
+    azure: AzureSimulator, clock: TurnedClock, config: AzureConfig, fields: dict[str, object]
+) -> None:
+    """It counts for every machine that is named, and an eviction leaves no time to give away."""
+    await azure.control("POST", "event", fields)
+    async with hearing_azure(azure.url, clock, config) as ears:
+        await eventually(ears.inbox.qsize)
+        acknowledge_all(ears)
+        clock.turn(10 * WAIT_S)
+        await looks(azure)
+        assert await posts(azure) == []
+
+
+@pytest.mark.parametrize("failure", [500, 429, 400])
+async def test_approval_is_tried_again_when_it_failed(
+    imds: ScriptedImds, clock: TurnedClock, caplog: pytest.LogCaptureFixture, failure: int
+) -> None:
+    """At the next look, and no more once it was accepted."""
+    imds.needs_token = False
+    imds.play(PATH, imds.status(failure), imds.status(failure), imds.status(200))
+    events = read(body("reboot-by-user")).events
+    async with HttpClient(imds.url) as client:
+        approvals = Approvals(client, clock, WAIT_S)
+        keeping = asyncio.create_task(approvals.keep())
+        approvals.seen(events)
+        approvals.acknowledged(events[0].notice)
+        clock.turn(WAIT_S)
+        for failures in (1, 2):
+            approvals.seen(events)
+            await eventually(lambda: caplog.text.count("event not approved") == failures)  # noqa: B023 - awaited here
+        approvals.seen(events)
+        await eventually(lambda: approvals._finished)
+        approvals.seen(events)
+        assert not keeping.done()
+        assert not approvals._is_due.is_set()
+        keeping.cancel()
+    assert imds.requests == [("POST", PATH)] * 3
+    assert all(headers["Metadata"] == "true" for headers in imds.headers)
+
+
+async def test_event_is_approved_anew_when_it_has_come_back(
+    azure: AzureSimulator, clock: TurnedClock
+) -> None:
+    """What was done about an event that has gone counts no more."""
+    async with hearing_azure(azure.url, clock, APPROVING) as ears:
+        await azure.control("POST", "event", {"type": "Reboot"})
+        await eventually(ears.inbox.qsize)
+        acknowledge_all(ears)
+        clock.turn(WAIT_S)
+        await looks(azure)
+        assert await posts(azure) == [200]
+        ears.heard()
+        await azure.control("POST", "event_end", {})
+        assert (await ears.next()).withdrawn
+        await azure.control("POST", "event", {"type": "Reboot"})
+        await eventually(ears.inbox.qsize)
+        clock.turn(10 * WAIT_S)
+        await looks(azure)
+        assert await posts(azure) == [200]
+        acknowledge_all(ears)
+        clock.turn(WAIT_S)
+        await looks(azure)
+        assert await posts(azure) == [200, 200]

@@ -1,0 +1,87 @@
+"""Tells Azure that an event may start early, where that is wanted and concerns nobody else.
+
+An approval counts for every machine that the event names, and it can't be taken back. Nobody tells
+the daemon that trainers have saved, so they get a fixed time for it.
+
+Source: Azure virtual machines, "Scheduled Events for Linux VMs", StartRequests (read 2026-11-30).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterable
+
+from watcher.errors import SourceError
+from watcher.httpclient import HttpClient
+from watcher.notice import Moment, Notice, NoticeKind
+from watcher.sources.azure_document import Event
+from watcher.sources.azure_session import EVENTS_PATH, HEADERS, refusal
+
+log = logging.getLogger(__name__)
+
+
+class Approvals:
+    """Who has been approved, and who may be.
+
+    Args:
+        client: A client for IMDS that no event waits for.
+        now: Reads both clocks.
+        wait_s: Seconds between the actions and the approval; None: nothing is ever approved.
+    """
+
+    def __init__(self, client: HttpClient, now: Callable[[], Moment], wait_s: float | None) -> None:
+        self._client = client
+        self._now = now
+        self._wait_s = wait_s
+        self._shown: dict[str, Event] = {}
+        self._done_s: dict[str, float] = {}
+        self._finished: set[str] = set()
+        self._is_due = asyncio.Event()
+
+    def acknowledged(self, notice: Notice) -> None:
+        """Take in that all actions for a notice are done."""
+        self._done_s[notice.id] = self._now().boottime_s
+
+    def seen(self, events: Iterable[Event]) -> None:
+        """Take in what the last document has shown; it is looked at once a second."""
+        now_shown = {event.notice.id: event for event in events}
+        for gone in self._shown.keys() - now_shown.keys():
+            self._done_s.pop(gone, None)
+            self._finished.discard(gone)
+        self._shown = now_shown
+        if self._due():
+            self._is_due.set()
+
+    async def keep(self) -> None:
+        """Approve what is due, until cancelled; a failure is tried again at the next look."""
+        while True:
+            await self._is_due.wait()
+            self._is_due.clear()
+            for event in self._due():
+                await self._approve(event)
+
+    def _due(self) -> list[Event]:
+        return [event for event in self._shown.values() if self._may_approve(event)]
+
+    def _may_approve(self, event: Event) -> bool:
+        notice = event.notice
+        done_s = self._done_s.get(notice.id)
+        if self._wait_s is None or done_s is None or notice.id in self._finished:
+            return False
+        if event.event_id is None or event.is_started or not event.is_alone:
+            return False
+        if notice.kind is NoticeKind.PREEMPTION:
+            return False  # the approval could only take away from its 30 s
+        return self._now().boottime_s - done_s >= self._wait_s
+
+    async def _approve(self, event: Event) -> None:
+        body = json.dumps({"StartRequests": [{"EventId": event.event_id}]}).encode()
+        try:
+            answer = await self._client.call("POST", EVENTS_PATH, HEADERS, body)
+            if answer.status != 200:
+                raise refusal(answer.status, f"POST {EVENTS_PATH}")
+        except SourceError as error:
+            log.warning("event not approved %s why=%s", event.notice, error)
+            return
+        self._finished.add(event.notice.id)
+        log.info("event approved %s", event.notice)
