@@ -6,5 +6,8 @@ from types import MappingProxyType
 from watcher.simulator.aws.flags import AWS
 from watcher.simulator.azure.flags import AZURE
 from watcher.simulator.cloud import SimulatedCloud
+from watcher.simulator.gcp.flags import GCP
 
-SIMULATORS: Mapping[str, SimulatedCloud] = MappingProxyType({"aws": AWS, "azure": AZURE})
+SIMULATORS: Mapping[str, SimulatedCloud] = MappingProxyType(
+    {"aws": AWS, "azure": AZURE, "gcp": GCP}
+)

@@ -1,0 +1,1 @@
+"""Compute Engine's metadata server, and a VM that it tells of."""
