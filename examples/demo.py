@@ -2,9 +2,9 @@
 
 All of it is real but the cloud. A simulator of EC2's metadata service announces that the instance
 will be taken in 120 s. reprieve-watcher hears it and writes the flag file. Two ranks of
-examples/train_gpt.py, under reprieve-trainer launch, agree on a step to stop at, finish the save
-in flight, commit it, and leave with exit code 75. A new node comes up, the same command line is
-started again, and the run goes on to its end.
+examples/train_gpt.py, under reprieve-trainer launch, agree on a step to stop at, save it, commit
+it, and leave with exit code 75. A new node comes up, the same command line is started again, and
+the run goes on to its end, with no step done twice.
 
 Beside it runs an unbroken job with the same seed. The two are compared step by step, on every
 rank: sample ids, learning rates and losses, bitwise.

@@ -44,7 +44,10 @@ def main() -> None:
     )
 
     with TrainerHooks(
-        state, checkpoint_dir=options.checkpoint_dir, save_every=options.save_every
+        state,
+        checkpoint_dir=options.checkpoint_dir,
+        save_every=options.save_every,
+        always_stop=options.always_stop,
     ) as hooks:
         batches = hooks.batches(loader)
         throw_away_first_backward(model, options.batch_size, device)
@@ -129,6 +132,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-dir", type=Path, help="write ids, learning rate and loss here")
     parser.add_argument("--min-step-s", type=float, default=0.0, help="slow the steps down to this")
+    parser.add_argument(
+        "--always-stop", action="store_true", help="on a notice, however near the end of the run"
+    )
     parser.add_argument("--evaluate-every", type=int, default=0, help="steps; 0 is never")
     parser.add_argument(
         "--evaluate-s", type=float, default=0.0, help="make an evaluation this long"

@@ -22,6 +22,7 @@ from datetime import timedelta
 
 from torch.distributed import DistError, DistStoreError
 
+from trainer_hooks.at_stop import ASSUMED_S, Figures
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import (
     ABORTED,
@@ -30,11 +31,10 @@ from trainer_hooks.decision import (
     Outcome,
     Position,
     Published,
-    decide,
-    patience_s,
 )
 from trainer_hooks.errors import AgreementError
 from trainer_hooks.flag import StopNotice
+from trainer_hooks.rule import decide, patience_s
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
@@ -49,8 +49,9 @@ class StepAgreement:
     Args:
         world: The ranks; each opens two connections of its own to the Store.
         pending: Returns the notice in force on this rank's node, from any thread.
-        on_stop: Called from the agreement's thread as soon as a stop is decided, while the
-            training thread may be anywhere.
+        on_stop: Called from the agreement's thread as soon as ``stop`` may have changed, while
+            the training thread may be anywhere.
+        figures: Returns what this rank has measured, from any thread; a stop is planned by it.
     """
 
     def __init__(
@@ -58,13 +59,16 @@ class StepAgreement:
         world: World,
         pending: Callable[[], StopNotice | None],
         on_stop: Callable[[], None] = lambda: None,
+        figures: Callable[[], Figures | None] = lambda: None,
     ) -> None:
         self._world = world
+        self._figures = figures
         self._pending = pending
         self._on_stop = on_stop
         self._gate = threading.Lock()
         self._position = JOINED
         self._decided: deque[Decision | AgreementError] = deque()
+        self._end: Decision | None = None
         self._waiting, self._talking = world.connection(), world.connection()
         self._round = 0
         self._is_open = False
@@ -120,17 +124,17 @@ class StepAgreement:
         """Start a round if this rank has news. Any thread may call it; it never raises."""
         try:
             if self._is_open and not self._closing:
-                self._announce()
+                # An earlier deadline, or a withdrawal, changes what was decided about the end.
+                self._announce(again=self._end is not None)
         except DistError as error:
             log.warning("news could not be told: %s", error)
 
     @property
     def stop(self) -> Decision | None:
-        """The stop that all ranks have agreed on, as soon as it is decided."""
+        """The stop that all ranks have agreed on, or to end before, as soon as it is decided."""
         decided = self._decided[-1] if self._decided else None
-        return (
-            decided if isinstance(decided, Decision) and decided.outcome is Outcome.STOP else None
-        )
+        is_stop = isinstance(decided, Decision) and decided.outcome is Outcome.STOP
+        return decided if is_stop else self._end  # type: ignore[return-value]  # a stop is a Decision
 
     @property
     def deadline_s(self) -> float | None:
@@ -162,11 +166,12 @@ class StepAgreement:
                 log.warning("this rank can agree on nothing any more: %r", error)
                 self._decided.append(AgreementError(f"the Store is lost: {error!r}"))
 
-    def _announce(self) -> None:
+    def _announce(self, *, again: bool = False) -> None:
         """Open the current round if the notice in force was in no round before."""
         notice = self._pending()
-        if notice is not None and (notice.id, notice.is_stop) not in self._handled:
-            left_s = seconds_left(notice.deadline_s)
+        is_new = notice is not None and (notice.id, notice.is_stop) not in self._handled
+        if is_new or again:
+            left_s = None if notice is None else seconds_left(notice.deadline_s)
             self._talking.compare_set(self._key("news"), "", json.dumps({"left_s": left_s}))
 
     def _answer_round(self) -> bool:
@@ -181,9 +186,8 @@ class StepAgreement:
             decision, was_in_time = self._await_decision(patience)
             self._take(decision)
         log.info("round=%d rank=%d %s", self._round, self._world.rank, decision)
-        if decision.outcome is Outcome.STOP:
-            self._on_stop()
         if decision.outcome is not Outcome.ABORT:
+            self._on_stop()
             self._note_handled(published, decision)
         # The number goes up before the next look for news: whoever brings news in between
         # either sees the new number or is seen by that look.
@@ -207,6 +211,8 @@ class StepAgreement:
             notice_id=None if notice is None else notice.id,
             is_stop=notice is not None and notice.is_stop,
             left_s=None if notice is None else seconds_left(notice.deadline_s),
+            assumed_s=ASSUMED_S if notice is None else notice.window_s,
+            figures=self._figures(),
         )
         self._talking.append(self._key("published"), record.encode())
         # The append went before on the same connection, so the last to count sees them all.
@@ -229,9 +235,11 @@ class StepAgreement:
         self._talking.compare_set(self._key("decision"), "", decision.encode())
 
     def _take(self, decision: Decision) -> None:
-        if decision.outcome is Outcome.STOP:
+        if decision.outcome in (Outcome.STOP, Outcome.END):
             self.decided_at = time.time()
             self._deadline_s = None if decision.left_s is None else boottime_s() + decision.left_s
+        if decision.outcome in (Outcome.END, Outcome.NONE):
+            self._end = decision if decision.outcome is Outcome.END else None
         if decision.outcome in (Outcome.STOP, Outcome.SAVE):
             self._decided.append(decision)
 

@@ -1,15 +1,11 @@
-"""What all ranks agree on, and the rule by which the last rank to publish decides it.
-
-Pure: no clock, no Store, no thread, so that a model checker can walk every interleaving of it.
-``docs/agreement.md`` has the argument why it is right.
-"""
+"""What ranks publish in a round, and what they agree on: values, and how they travel."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
+from trainer_hooks.at_stop import ASSUMED_S, AtStop, Figures
 from trainer_hooks.errors import AgreementError
 
 
@@ -23,6 +19,16 @@ class Position(NamedTuple):
     step: int
     tick: int = 0
 
+    @classmethod
+    def just_before(cls, step: int) -> Self:
+        """Return what lies between a step's beginning and all that comes before it."""
+        return cls(step, -1)
+
+    @property
+    def last_step(self) -> int:
+        """The step that the boundary begins, or lies in."""
+        return self.step if self.tick >= 0 else self.step - 1
+
 
 JOINED = Position(-2)
 """Registered, before the restore."""
@@ -34,9 +40,11 @@ class Outcome(StrEnum):
     """What a round came to."""
 
     STOP = "stop"
-    """The node of some rank goes away: act at the boundary, save nothing new, leave."""
+    """The node of some rank goes away: act at the boundary, as ``Decision.at_stop`` says."""
     SAVE = "save"
     """Advice only: all ranks bring the next save forward to the boundary."""
+    END = "end"
+    """A node goes away, and the run ends well before that: nobody stops before ``until``."""
     NONE = "none"
     """The notice was withdrawn before the decision: nobody does anything."""
     ABORT = "abort"
@@ -61,6 +69,10 @@ class Published:
 
     A duration, because the clocks of two nodes need not agree.
     """
+    assumed_s: float = ASSUMED_S
+    """What is taken for it when it is unknown."""
+    figures: Figures | None = None
+    """What this rank has measured; None if it can't tell."""
 
     def encode(self) -> str:
         """Return one line of JSON."""
@@ -70,7 +82,7 @@ class Published:
     def decode_all(cls, lines: bytes) -> list[Self]:
         """Read what all ranks have appended to the round's key."""
         records = [json.loads(line) for line in lines.decode().splitlines()]
-        return [cls(**{**record, "position": Position(*record["position"])}) for record in records]
+        return [cls(**{**record, **_typed(record)}) for record in records]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +96,18 @@ class Decision:
     """The earliest deadline of all ranks, as seconds from the decision."""
     causes: tuple[str, ...] = ()
     """The ids of the notices behind it."""
+    at_stop: AtStop | None = None
+    """What is done there; None unless it is a stop."""
+    why: str = ""
+    """The numbers that say so, for people."""
 
     def __str__(self) -> str:
         words = [f"decision={self.outcome}"]
-        words += [] if self.last is None else [f"last_step={self.last.step}"]
+        words += [] if self.at_stop is None else [f"at_stop={self.at_stop}"]
+        words += [] if self.last is None else [f"last_step={self.last.last_step}"]
         words += [] if self.left_s is None else [f"left_s={self.left_s:.1f}"]
-        return " ".join([*words, f"notice_id={','.join(self.causes) or None}"])
+        words += [f"notice_id={','.join(self.causes) or None}"]
+        return " ".join([*words, f"({self.why})"] if self.why else words)
 
     def encode(self) -> str:
         """Return JSON."""
@@ -108,9 +126,13 @@ class Decision:
                 "last": None | [int(), int()] as last,
                 "left_s": None | int() | float() as left_s,
                 "causes": list(causes),
+                "at_stop": None | str() as at_stop,
+                "why": str(why),
             } if (
                 outcome in set(Outcome)
                 and (last is not None) == (outcome in _ACTS)
+                and (at_stop is not None) == (outcome == Outcome.STOP)
+                and (at_stop is None or at_stop in set(AtStop))
                 and all(isinstance(cause, str) for cause in causes)
             ):
                 return cls(
@@ -118,6 +140,8 @@ class Decision:
                     last=None if last is None else Position(*last),
                     left_s=left_s,
                     causes=tuple(causes),
+                    at_stop=None if at_stop is None else AtStop(at_stop),
+                    why=why,
                 )
         raise AgreementError(f"the Store holds no decision of ours: {value!r:.80}")
 
@@ -125,39 +149,17 @@ class Decision:
 ABORTED = Decision(outcome=Outcome.ABORT)
 
 
+def _typed(record: dict[str, Any]) -> dict[str, object]:
+    """Return what JSON has made lists and objects of."""
+    figures = record["figures"]
+    return {
+        "position": Position(*record["position"]),
+        "figures": figures and Figures(**{**figures, "saves_s": tuple(figures["saves_s"])}),
+    }
+
+
 def _parse(value: bytes) -> object:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
         return None
-
-
-def decide(records: Iterable[Published]) -> Decision:
-    """Decide a round from what all ranks have published.
-
-    The act boundary is the first one beyond the furthest position: nobody has passed it, because
-    each rank's gate has been closed since it published, and everybody can still reach it.
-    """
-    records = list(records)
-    in_force = [record for record in records if record.notice_id is not None]
-    if not in_force:
-        return Decision(outcome=Outcome.NONE)
-    stops = [record for record in in_force if record.is_stop]
-    known = [record.left_s for record in stops if record.left_s is not None]
-    return Decision(
-        outcome=Outcome.STOP if stops else Outcome.SAVE,
-        last=max(record.position for record in records),
-        left_s=min(known, default=None),
-        causes=tuple(
-            sorted({record.notice_id for record in in_force if record.notice_id is not None})
-        ),
-    )
-
-
-def patience_s(left_s: float | None) -> float:
-    """Return how long a round waits for its last rank: 5 % of what is left, 0.5 s to 5 s.
-
-    An unknown deadline is taken as 30 s, the shortest that a cloud announces by itself
-    (Google Compute Engine Spot; cloud-contract 0, 2026-11-30).
-    """
-    return min(5.0, max(0.5, 0.05 * (30.0 if left_s is None else left_s)))

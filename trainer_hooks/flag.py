@@ -8,10 +8,13 @@ early loses a restart.
 import math
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
+from trainer_hooks.at_stop import ASSUMED_S
 from trainer_hooks.clock import boot_id, boottime_s
 from trainer_hooks.errors import FlagError, UntrustedFileError
 from trainer_hooks.untrusted import Json, read_json_object
@@ -23,6 +26,22 @@ CLOCK_TOLERANCE_S = 2.0
 
 OVERDUE_S = 600.0
 """AWS leaves a notice up when it fails to take the instance (cloud-contract 1.2, 2026-11-30)."""
+
+
+WINDOWS_S: Mapping[str, float] = MappingProxyType(
+    {
+        "capacity_end": 120.0,
+        "maintenance": 60.0,
+        "live_migration": 60.0,
+        "rebalance": 600.0,
+        "hardware": 0.0,
+        "node_request": 600.0,
+        "shutdown": 5.0,
+        "drill": 120.0,
+    }
+)
+"""The windows of kinds without a deadline, as in the watcher's policy (cloud-contract 0 and 8,
+2026-11-30); every other kind has ``ASSUMED_S``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +56,8 @@ class StopNotice:
     """Instant on CLOCK_BOOTTIME of this machine; None when nobody knows."""
     source: str
     """Who said so, for people: ``flag:aws_imds`` or ``signal``."""
+    window_s: float = ASSUMED_S
+    """What is assumed to be left when nobody knows the deadline."""
 
     @property
     def is_overdue(self) -> bool:
@@ -70,6 +91,7 @@ def read_flag(path: Path) -> StopNotice | None:
         is_stop=_is_stop(data, path),
         deadline_s=_deadline_s(data, path),
         source=f"flag:{_text(data, 'source', path)}",
+        window_s=WINDOWS_S.get(str(data.get("kind")), ASSUMED_S),
     )
 
 

@@ -8,18 +8,13 @@ import logging
 import threading
 from collections.abc import Callable
 
+from trainer_hooks.at_stop import LEAST_S, LEAVING_S
 from trainer_hooks.clock import boottime_s
 
 log = logging.getLogger(__name__)
 
 LEAD_S = 1.0
 """How long before the deadline the guard acts; nobody who is on time meets it."""
-
-LEAVING_S = 2.0
-"""What leaving takes by itself: the last word, the barrier, the interpreter's end."""
-
-LEAST_S = 5.0
-"""What a stop gets in any case: a cloud may let a node outlive its deadline."""
 
 
 class Guard:
@@ -34,30 +29,38 @@ class Guard:
         self._leave = leave
         self._changed = threading.Condition()
         self._least_s: float | None = None
-        self._closed = False
+        self._closed = self._is_watching = False
         self.deadline_s: float | None = None
         """Instant on CLOCK_BOOTTIME, the earliest known; None while none is."""
 
     def arm(self, deadline_s: float | None) -> None:
         """Hold the process to a deadline; of several the earliest counts. Any thread may call it.
 
-        Call it only for a decided stop: a notice may be withdrawn.
+        Call it only for what is decided: a notice may be withdrawn.
         """
         with self._changed:
             if self._least_s is None:
                 self._least_s = boottime_s() + LEAST_S
             if deadline_s is None:
                 return
-            is_first = self.deadline_s is None
+            is_first = not self._is_watching
+            self._is_watching = True
             deadline_s = max(deadline_s, self._least_s)
             self.deadline_s = min(deadline_s, self.deadline_s or deadline_s)
             self._changed.notify()
         if is_first and self._leave is not None:
             threading.Thread(target=self._watch, name="reprieve-guard", daemon=True).start()
 
+    def disarm(self) -> None:
+        """Forget the deadlines: what was decided is off. Any thread may call it."""
+        with self._changed:
+            self._least_s = self.deadline_s = None
+            self._changed.notify()
+
     def leave_by_s(self) -> float | None:
         """Return when to stop waiting for a save and leave; None while no deadline is known."""
-        return None if self.deadline_s is None else self.deadline_s - LEAVING_S
+        deadline_s = self.deadline_s
+        return None if deadline_s is None else deadline_s - LEAVING_S
 
     def close(self) -> None:
         """Let go: the process leaves by itself."""
@@ -67,7 +70,7 @@ class Guard:
 
     def _watch(self) -> None:
         with self._changed:
-            while not self._closed and (left_s := self._left_s()) > 0:
+            while not self._closed and ((left_s := self._left_s()) is None or left_s > 0):
                 self._changed.wait(left_s)
             if self._closed or self._leave is None:
                 return
@@ -76,5 +79,5 @@ class Guard:
         threading.Thread(target=log.error, args=(said,), daemon=True).start()
         self._leave()
 
-    def _left_s(self) -> float:
-        return (self.deadline_s or 0.0) - LEAD_S - boottime_s()
+    def _left_s(self) -> float | None:
+        return None if self.deadline_s is None else self.deadline_s - LEAD_S - boottime_s()

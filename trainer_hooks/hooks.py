@@ -38,6 +38,8 @@ class TrainerHooks:
         checkpoint_dir: The same storage on all ranks; made if need be.
         save_every: Steps between saves.
         exit_on_preempt: Whether leaving the block ends the process when preempted.
+        always_stop: Whether a notice also stops a run that would reach its end, final save
+            included, well before the deadline; otherwise such a run goes on to its end.
 
     Raises:
         ConfigError: ``save_every`` is no positive number of steps.
@@ -50,12 +52,14 @@ class TrainerHooks:
         checkpoint_dir: str | os.PathLike[str],
         save_every: int,
         exit_on_preempt: bool = True,
+        always_stop: bool = False,
     ) -> None:
         if save_every < 1:
             raise ConfigError(f"save_every counts steps, at least 1, not {save_every}")
         self._state = state
         self._root = Path(checkpoint_dir)
         self._save_every = save_every
+        self._always_stop = always_stop
         self._has_begun = False
         self._batches: list[Generator[object, None, None]] = []
         self._run = Run(exits=exit_on_preempt)
@@ -97,8 +101,9 @@ class TrainerHooks:
     def steps(self, until: int) -> Iterator[int]:
         """Yield the steps still to do, from the restored one up to ``until``. Every rank calls it.
 
-        Ends early, at the same step on all ranks, when a stop was agreed. Before it yields it may
-        save, which blocks for the stall only. RNG is restored at the first step.
+        Ends early, at the same step on all ranks, when a stop was agreed; if there is time for it,
+        that step is saved. Before it yields it may save, which blocks for the stall only. RNG is
+        restored at the first step.
 
         Raises:
             AgreementError: The Store is lost.
@@ -106,6 +111,7 @@ class TrainerHooks:
         """
         run = self._run
         run.is_finished = False
+        run.until = None if self._always_stop else until
         while True:
             is_stopped = self._is_stopped_at(run.step)
             if run.saves is None:
@@ -114,13 +120,16 @@ class TrainerHooks:
                 self._finish(run.saves)
                 return
             if is_stopped:
+                run.save_at_stop()
                 return
             run.saves.save_if_due(run.step)
             if not self._has_begun:
                 self._has_begun = True
                 run.saves.restore_rng()
                 run.note_begun()
+            run.pace.begin()
             yield run.step
+            run.pace.end()
             run.step += 1
 
     def batches(self, loader: DataLoader[B]) -> Iterator[B]:
@@ -163,7 +172,7 @@ class TrainerHooks:
         saves.save(run.step)
         in_time = saves.wait(run.guard.leave_by_s)
         is_committed = in_time and saves.is_kept(run.step)
-        run.is_finished = run.departure.agree_is_committed(run.step, is_committed=is_committed)
+        run.is_finished = run.departure.agree(f"final_commit/{run.step}", mine=is_committed)
         stop = run.agreement.stop
         if stop is not None:
             run.note_stop(stop)

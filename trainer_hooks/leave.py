@@ -36,14 +36,13 @@ class Departure:
         self._world = world
         self._store = world.connection()
 
-    def agree_is_committed(self, step: int, *, is_committed: bool) -> bool:
-        """Return the same answer for ``step`` on all ranks; the first one to say counts.
+    def agree(self, what: str, *, mine: bool) -> bool:
+        """Return the same answer on all ranks, once for each name; the first one to say counts.
 
-        A rank may learn of the final commit just as another one's time is up; without this, one
-        would exit 0 and the other 75.
+        A rank may learn that a save has ended just as another one's time is up; without this, one
+        would exit 0 and the other 75, or begin a save that the other takes no part in.
         """
-        mine = "yes" if is_committed else "no"
-        return self._store.compare_set(f"final_commit/{step}", "", mine) == b"yes"
+        return self._store.compare_set(f"agree/{what}", "", "yes" if mine else "no") == b"yes"
 
     def barrier(self, left_s: float | None) -> None:
         """Wait until all ranks are here, while there is time; then leave all the same.

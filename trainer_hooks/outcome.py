@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from trainer_hooks.at_stop import AtStop
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
@@ -15,3 +17,5 @@ class RunOutcome:
     """Steps finished."""
     committed_step: int | None
     """Step of the newest checkpoint; a resume goes on from there."""
+    at_stop: AtStop | None = None
+    """What was done at the agreed stop; None if there was none."""

@@ -26,6 +26,7 @@ class Report:
                 rank=rank,
                 step=outcome.step,
                 committed_step=outcome.committed_step,
+                at_stop=outcome.at_stop,
                 instants=dict(self._instants),
             )
         )

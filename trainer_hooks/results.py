@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.errors import UntrustedFileError
 from trainer_hooks.untrusted import read_json_object
 
@@ -43,6 +44,8 @@ class RankResult:
     """Steps finished."""
     committed_step: int | None
     """Step of the newest checkpoint this run knows of."""
+    at_stop: AtStop | None = None
+    """What was done at the agreed stop; None if there was none."""
     instants: Mapping[str, float] = field(default_factory=dict)
     """What happened when, as seconds of Unix time: noticed, agreed, stopped, committed ..."""
 
@@ -71,6 +74,7 @@ def write_result(directory: Path, local_rank: int, result: RankResult) -> None:
         "rank": result.rank,
         "step": result.step,
         "committed_step": result.committed_step,
+        "at_stop": result.at_stop,
         "instants": dict(result.instants),
     }
     temporary.write_text(json.dumps(body), encoding="ascii")
@@ -91,14 +95,16 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
             "rank": int(rank),
             "step": int(step),
             "committed_step": None | int() as committed_step,
+            "at_stop": None | str() as at_stop,
             "instants": dict(instants),
-        } if state in set(RankState):
+        } if state in set(RankState) and (at_stop is None or at_stop in set(AtStop)):
             return RankResult(
                 state=RankState(state),
                 pid=pid,
                 rank=rank,
                 step=step,
                 committed_step=committed_step,
+                at_stop=None if at_stop is None else AtStop(at_stop),
                 instants={what: at for what, at in instants.items() if isinstance(at, float)},
             )
     return None

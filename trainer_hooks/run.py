@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainer_hooks.agreement import StepAgreement
+from trainer_hooks.at_stop import AtStop, Figures
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import Decision
 from trainer_hooks.guard import Guard
@@ -16,6 +17,7 @@ from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
 from trainer_hooks.launched import open_launcher
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
+from trainer_hooks.pace import Pace
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
 from trainer_hooks.saves import Saves
@@ -39,6 +41,9 @@ class Run:
     def __init__(self, *, exits: bool) -> None:
         self.step = 0
         """Steps finished."""
+        self.until: int | None = None
+        """Where the run ends, if a stop may leave it to its end."""
+        self.pace = Pace()
         self.is_finished = False
         self.saves: Saves | None = None
         """None until this start has restored, and for good if a stop came before that."""
@@ -57,7 +62,9 @@ class Run:
         self.world = World.connect()
         self.departure = Departure(self.world)
         self._listener = StopListener(self._on_news, launcher=launcher)
-        self.agreement = StepAgreement(self.world, self._listener.pending, self._on_stop)
+        self.agreement = StepAgreement(
+            self.world, self._listener.pending, self._on_stop, self._figures
+        )
         self._listener.start()
 
     def restore(self, root: Path, state: TrainState, save_every: int) -> None:
@@ -83,6 +90,7 @@ class Run:
             is_finished=self.is_finished,
             step=self.step,
             committed_step=None if self.saves is None else self.saves.committed_step,
+            at_stop=None if self._stop is None else self._stop.at_stop,
         )
 
     def note_begun(self) -> None:
@@ -97,6 +105,15 @@ class Run:
             self._report.note("stopped")
             log.warning("STOP step=%d rank=%d %s", self.step, self.world.rank, decision)
 
+    def save_at_stop(self) -> None:
+        """Save the step reached if that was agreed, once the save in flight is out of the way."""
+        if self.saves is not None and self._stop is not None:
+            if self._stop.at_stop is not AtStop.EMERGENCY:
+                return
+            is_free = self.saves.wait(self.guard.leave_by_s)
+            if self.departure.agree(f"emergency/{self.step}", mine=is_free):
+                self.saves.save(self.step)
+
     def give_up(self) -> None:
         """Leave alone, after an error: the save in flight is committed if that takes no time."""
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
@@ -108,7 +125,8 @@ class Run:
         Returns:
             Whether no save had to be left uncommitted.
         """
-        is_flushed = self._is_flushed(self.guard.leave_by_s)
+        is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
+        is_flushed = self._is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
         self._tell(self._last_word())
         self.departure.barrier(seconds_left(self.guard.deadline_s))
         self.agreement.close()
@@ -136,6 +154,18 @@ class Run:
             self._report.note("committed", at)
         self._report.tell(state, self.world.rank, self.outcome)
 
+    def _figures(self) -> Figures | None:
+        """Return what a stop is planned by. Runs in the agreement's thread."""
+        step_s = self.pace.step_s
+        if self.saves is None or step_s is None:
+            return None
+        return Figures(
+            step_s=step_s,
+            until=self.until,
+            saves_s=self.saves.took_s,
+            in_flight_s=self.saves.in_flight_s,
+        )
+
     def _on_news(self) -> None:
         """Pass on what the listener has heard. Runs in its thread."""
         self._report.note("noticed")
@@ -145,6 +175,9 @@ class Run:
 
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
+        if self.agreement.stop is None:
+            self.guard.disarm()
+            return
         own = self._listener.pending()
         self.guard.arm(self.agreement.deadline_s)
         self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)

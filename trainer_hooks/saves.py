@@ -53,6 +53,17 @@ class Saves:
         return last is not None and not last.ended.is_set()
 
     @property
+    def took_s(self) -> tuple[float, ...]:
+        """Seconds that this run's last saves took, from their beginning to their commit."""
+        return tuple(self._checkpointer.took_s)
+
+    @property
+    def in_flight_s(self) -> float | None:
+        """Seconds since the save in flight began; None if none is. Any thread may ask."""
+        began_s = self._checkpointer.began_s
+        return None if began_s is None else time.monotonic() - began_s
+
+    @property
     def failure(self) -> str | None:
         """Why the newest save was not started or not committed, if it was not."""
         return self._checkpointer.failure

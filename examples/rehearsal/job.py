@@ -42,7 +42,8 @@ class Job:
         self.command += ["--standalone", f"--nproc-per-node={RANKS}", str(_SCRIPT)]
         self.command += ["--checkpoint-dir", str(self._checkpoints), "--steps", str(steps)]
         self.command += ["--save-every", str(SAVE_EVERY), "--log-dir", str(self._steps_dir)]
-        self.command += ["--min-step-s", str(MIN_STEP_S)]
+        # So short a run would be done before its node is taken, and go on to its end.
+        self.command += ["--min-step-s", str(MIN_STEP_S), "--always-stop"]
 
     @property
     def log(self) -> Path:

@@ -25,6 +25,7 @@ def start(tmp_path: Path, node: int, port: int) -> Launch:
         "--steps=40",
         "--save-every=10",
         "--batch-size=2",
+        "--always-stop",
         "--min-step-s=0.1",
         ranks=1,
         options=[

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from torch.distributed import DistNetworkError, HashStore
 
@@ -17,6 +17,9 @@ from trainer_hooks.decision import RESTORING, Outcome
 from trainer_hooks.errors import AgreementError
 from trainer_hooks.flag import StopNotice
 from trainer_hooks.world import Store, World
+
+if TYPE_CHECKING:
+    from trainer_hooks.at_stop import Figures
 
 
 def notice(name: str, *, is_stop: bool = True, left_s: float | None = 60.0) -> StopNotice:
@@ -85,10 +88,15 @@ class Rank:
     def __init__(self, number: int, size: int, store: HashStore) -> None:
         self.store = FaultyStore(store)
         self.notice: StopNotice | None = None
+        self.figures: Figures | None = None
         self.agreement = StepAgreement(
             World(rank=number, size=size, store=cast("Store", self.store), group=None),
             lambda: self.notice,
+            self._note_change,
+            lambda: self.figures,
         )
+        self.changes: list[tuple[Outcome | None, float | None]] = []
+        """What was told when the stop may have changed, and the deadline then."""
         self.until = 100_000
         self.step_s = 0.001
         self.step = RESTORING.step
@@ -112,6 +120,11 @@ class Rank:
     def has_ended(self) -> bool:
         """True once it has stopped, finished or failed."""
         return not self._thread.is_alive()
+
+    def _note_change(self) -> None:
+        stop = self.agreement.stop
+        outcome = None if stop is None else stop.outcome
+        self.changes.append((outcome, self.agreement.deadline_s))
 
     def _train(self) -> None:
         try:

@@ -8,6 +8,7 @@ from tests.support.flags import put_flag
 from tests.support.training import Run
 from tests.support.waiting import wait_until
 from trainer_hooks import RunOutcome, TrainerHooks, latest_committed
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.results import RankState, read_result
 
@@ -32,13 +33,18 @@ class Node:
         *,
         in_step: InStep = lambda _: None,
         exit_on_preempt: bool = False,
+        always_stop: bool = True,
     ) -> RunOutcome:
-        """Train as a program does; it reads the outcome itself unless the block is to exit."""
+        """Train as a program does; it reads the outcome itself unless the block is to exit.
+
+        A run of milliseconds would always end before any deadline, so it is to stop all the same.
+        """
         with TrainerHooks(
             run.state,
             checkpoint_dir=self.checkpoints,
             save_every=3,
             exit_on_preempt=exit_on_preempt,
+            always_stop=always_stop,
         ) as hooks:
             self.hooks = hooks
             for step in hooks.steps(until=until):
@@ -53,11 +59,20 @@ class Node:
         assert hooks is not None
         wait_until(lambda: (saves := hooks._run.saves) is not None and not saves.is_saving)
 
-    def wait_decided(self) -> None:
+    def wait_decided(self, rounds: int = 1) -> None:
         """Wait until a round has been decided: the next boundary is to act on it."""
         hooks = self.hooks
         assert hooks is not None
-        wait_until(lambda: hooks._run.agreement._round > 0)
+        wait_until(lambda: hooks._run.agreement._round >= rounds)
+
+    def measure(self, *saves_s: float) -> None:
+        """Let the saves so far have taken these times."""
+        self.wait_idle()
+        assert self.hooks is not None
+        assert self.hooks._run.saves is not None
+        took_s = self.hooks._run.saves._checkpointer.took_s
+        took_s.clear()
+        took_s.extend(saves_s)
 
     @property
     def committed(self) -> list[int]:
@@ -73,10 +88,26 @@ class Node:
         result = read_result(self.results, 0)
         return None if result is None else result.state
 
-    def notice(self, **of_flag: Any) -> None:  # noqa: ANN401 - put_flag's own
+    def notice(self, *, rounds: int = 1, **of_flag: Any) -> None:  # noqa: ANN401 - put_flag's own
         """Put a flag into force, and wait until all has been decided about it."""
         put_flag(self.run_dir, **of_flag)
-        self.wait_decided()
+        self.wait_decided(rounds)
+
+    def settled_notice(self) -> None:
+        """Give notice of two minutes once no save is in flight, and each has taken a second."""
+        self.measure(1.0)
+        self.notice()
+
+
+def stopped(at_stop: AtStop, *, step: int, committed_step: int | None) -> RunOutcome:
+    """Return how a run stands that has stopped."""
+    return RunOutcome(
+        is_preempted=True,
+        is_finished=False,
+        step=step,
+        committed_step=committed_step,
+        at_stop=at_stop,
+    )
 
 
 def at(step: int, act: Callable[[], object]) -> InStep:

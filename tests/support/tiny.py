@@ -33,6 +33,8 @@ class Tiny:
     workers: int = 0
     width: int = 8
     """Of the one hidden layer; the state is about 48 * width * width bytes."""
+    always_stop: bool = True
+    """A run of milliseconds would always end before any deadline."""
     first_until: int | None = None
     """Call ``steps`` once with this before the call with ``steps``."""
     exit_in_step: int | None = None
@@ -60,7 +62,10 @@ class Tiny:
             model=model, optimizer=optimizer, scheduler=schedule, scaler=None, data=sampler
         )
         with TrainerHooks(
-            state, checkpoint_dir=self.checkpoint_dir, save_every=self.save_every
+            state,
+            checkpoint_dir=self.checkpoint_dir,
+            save_every=self.save_every,
+            always_stop=self.always_stop,
         ) as hooks:
             batches = hooks.batches(loader)
             model(torch.zeros(4, 4)).sum().backward()

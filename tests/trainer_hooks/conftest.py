@@ -11,7 +11,9 @@ from hypothesis import settings
 
 from tests.support.golden_flag import Clocks, Flag
 from tests.support.heard import Heard, listening
+from tests.support.node import Node
 from trainer_hooks import flag, stop
+from trainer_hooks.results import RESULT_DIR_VARIABLE
 from trainer_hooks.signals import STOP_SIGNALS
 
 # A busy machine is no failure: examples are judged by what they show, not by how long they take.
@@ -67,3 +69,15 @@ def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Heard]:
     request.getfixturevalue(request.param)
     with listening(tmp_path) as heard:
         yield heard
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """Make a node, and outlive what its trainers do to the stop signals."""
+    before = {n: signal.signal(n, lambda *_: None) for n in STOP_SIGNALS}
+    node = Node(tmp_path)
+    monkeypatch.setenv("REPRIEVE_RUN_DIR", str(node.run_dir))
+    monkeypatch.setenv(RESULT_DIR_VARIABLE, str(node.results))
+    yield node
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -9,8 +9,9 @@ import pytest
 from tests.support.leaks import thread_names
 from tests.support.waiting import wait_until
 from trainer_hooks import guard
+from trainer_hooks.at_stop import LEAST_S
 from trainer_hooks.clock import boottime_s
-from trainer_hooks.guard import LEAD_S, LEAST_S, Guard
+from trainer_hooks.guard import LEAD_S, Guard
 
 
 class Left:
@@ -118,6 +119,20 @@ def test_stop_has_its_least_time_when_the_deadline_is_past(
     watched.arm(950.0)
     assert watched.deadline_s == 1000.0 + LEAST_S
     watched.close()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_guard_forgets_when_it_is_disarmed_and_acts_when_it_is_armed_again(left: Left) -> None:
+    """In the thread that watched before."""
+    watched = Guard(left)
+    watched.arm(boottime_s() + 1000)
+    watched.disarm()
+    assert watched.deadline_s is None
+    assert watched.leave_by_s() is None
+    watched.arm(boottime_s() + LEAD_S + 0.05)
+    assert left.event.wait(20)
+    watched.close()
+    assert left.times == 1
 
 
 def test_deadline_is_known_when_the_program_leaves_by_itself() -> None:

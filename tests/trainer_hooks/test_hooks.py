@@ -4,7 +4,6 @@ import errno
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,27 +11,16 @@ import torch
 
 from tests.support.flags import put_flag, remove_flag
 from tests.support.leaks import open_descriptors, thread_names
-from tests.support.node import Node, at
+from tests.support.node import Node, at, stopped
 from tests.support.training import Run
 from trainer_hooks import RunOutcome, TrainerHooks
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.errors import CheckpointError, ConfigError, FencedError
-from trainer_hooks.results import RESULT_DIR_VARIABLE, RankState
+from trainer_hooks.results import RankState
 from trainer_hooks.signals import STOP_SIGNALS
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
-
-
-@pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    """Make a node, and outlive what its trainers do to the stop signals."""
-    before = {n: signal.signal(n, lambda *_: None) for n in STOP_SIGNALS}
-    node = Node(tmp_path)
-    monkeypatch.setenv("REPRIEVE_RUN_DIR", str(node.run_dir))
-    monkeypatch.setenv(RESULT_DIR_VARIABLE, str(node.results))
-    yield node
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def test_run_finishes_when_nothing_happens(node: Node) -> None:
@@ -44,15 +32,6 @@ def test_run_finishes_when_nothing_happens(node: Node) -> None:
     assert node.told is RankState.FINISHED
 
 
-def test_run_stops_after_its_step_when_a_notice_comes(node: Node) -> None:
-    """With the save in flight committed and no new one begun."""
-    outcome = node.train(Run(), in_step=at(4, node.notice))
-    assert node.done == [0, 1, 2, 3, 4]
-    assert node.committed == [3]
-    assert outcome == RunOutcome(is_preempted=True, is_finished=False, step=5, committed_step=3)
-    assert node.told is RankState.SAVED
-
-
 def test_run_goes_on_bitwise_when_it_was_stopped_twice(node: Node, tmp_path: Path) -> None:
     """Against one that never was."""
     torch.manual_seed(3)
@@ -61,13 +40,13 @@ def test_run_goes_on_bitwise_when_it_was_stopped_twice(node: Node, tmp_path: Pat
     Node(tmp_path / "other").train(straight)
     torch.manual_seed(3)
     first = Run()
-    node.train(first, in_step=at(4, node.notice))
+    node.train(first, in_step=at(4, node.settled_notice))
     remove_flag(node.run_dir)
-    node.train(Run(seed=8), in_step=at(6, node.notice))
+    node.train(Run(seed=8), in_step=at(6, node.settled_notice))
     remove_flag(node.run_dir)
     last = Run(seed=9)
     assert node.train(last).is_finished
-    assert node.done == [0, 1, 2, 3, 4, 3, 4, 5, 6, 6, 7, 8]
+    assert node.done == list(range(9))
     assert last.all() == straight.all()
 
 
@@ -99,7 +78,7 @@ def test_nothing_is_trained_or_saved_when_the_notice_was_there_first(node: Node)
     outcome = node.train(run)
     assert node.done == []
     assert node.committed == []
-    assert outcome == RunOutcome(is_preempted=True, is_finished=False, step=0, committed_step=None)
+    assert outcome == stopped(AtStop.FINISH, step=0, committed_step=None)
     assert node.told is RankState.SAVED
     assert run.all() == twin.all()
 

@@ -97,10 +97,10 @@ def test_host_leaves_when_the_others_do_not_say_that_they_are_gone(
 def test_answer_is_the_first_ranks_when_they_have_seen_different_ends() -> None:
     """One exit code for all; and each end has its own answer."""
     first, second = departures(2)
-    assert first.agree_is_committed(10, is_committed=True)
-    assert second.agree_is_committed(10, is_committed=False)
-    assert not second.agree_is_committed(20, is_committed=False)
-    assert not first.agree_is_committed(20, is_committed=True)
+    assert first.agree("commit/10", mine=True)
+    assert second.agree("commit/10", mine=False)
+    assert not second.agree("commit/20", mine=False)
+    assert not first.agree("commit/20", mine=True)
 
 
 @pytest.fixture

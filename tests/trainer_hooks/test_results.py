@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.results import (
     RESULT_DIR_VARIABLE,
     RankResult,
@@ -24,6 +25,7 @@ RESULTS = st.builds(
     rank=st.integers(0, 10**5),
     step=st.integers(0, 10**12),
     committed_step=st.none() | st.integers(0, 10**12),
+    at_stop=st.none() | st.sampled_from(AtStop),
     instants=st.dictionaries(st.text(max_size=9), st.floats(0, 1e10), max_size=4),
 )
 RESULT = RankResult(state=RankState.SAVED, pid=7, rank=3, step=20, committed_step=10)
@@ -76,6 +78,7 @@ GOOD = {
     "rank": 3,
     "step": 20,
     "committed_step": 10,
+    "at_stop": "finish",
     "instants": {},
 }
 
@@ -90,7 +93,11 @@ GOOD = {
         "{}",
         *[json.dumps({k: v for k, v in GOOD.items() if k != key}) for key in GOOD],
         *[json.dumps(GOOD | {key: "x"}) for key in GOOD],
-        *[json.dumps(GOOD | {key: None}) for key in GOOD if key != "committed_step"],
+        *[
+            json.dumps(GOOD | {key: None})
+            for key in GOOD
+            if key not in ("committed_step", "at_stop")
+        ],
         json.dumps(GOOD | {"state": ["saved"]}),
         json.dumps(GOOD) + " " * 70_000,
     ],

@@ -38,6 +38,9 @@ from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
 
+REMEMBERED = 8
+"""Saves whose times count: what they take changes with the storage and its other users."""
+
 LAST_VOTES_S = 5.0
 """How long a failed save's leftovers wait for the ranks that may still write them."""
 
@@ -91,6 +94,10 @@ class Checkpointer:
         """Why the newest save failed or was not started; None after a good one."""
         self.stall_s = 0.0
         """How long the last save kept the training waiting (C)."""
+        self.began_s: float | None = None
+        """When the save in flight began, on the monotonic clock; None while none is."""
+        self.took_s: deque[float] = deque(maxlen=REMEMBERED)
+        """Seconds from the beginning to the commit of the last saves that were committed."""
 
     def save(self, snapshot: Snapshot) -> None:
         """Start a save. All ranks call it at the same boundary; it blocks for the stall only.
@@ -104,7 +111,7 @@ class Checkpointer:
         """
         self.wait(None)
         self._forget_old_votes()
-        started = time.monotonic()
+        started = self.began_s = time.monotonic()
         name = SaveName(snapshot.step, self._attempt)
         failure = self._reserve(name)
         if failure is not None:
@@ -112,6 +119,7 @@ class Checkpointer:
                 raise failure
             log.error("save not started step=%d: %s", snapshot.step, failure)
             self.failure = str(failure)
+            self.began_s = None
             return
         directory = self._root / str(name)
         save = SaveInFlight(name, directory, DigestingWriter(directory))
@@ -190,6 +198,7 @@ class Checkpointer:
         if save.failure is None:
             self.committed_at = time.time()
             self.last_committed = save.name
+            self.took_s.append(self.stall_s + save.durable_s)
             log.info(
                 "committed step=%d durable_s=%.3f rank=%d",
                 save.name.step,
@@ -198,6 +207,7 @@ class Checkpointer:
             )
         else:
             log.error("save failed step=%d: %s", save.name.step, save.failure)
+        self.began_s = None
         save.ended.set()
 
     def _write_rest(

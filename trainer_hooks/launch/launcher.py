@@ -18,6 +18,7 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import RendezvousError
 
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.errors import ConfigError, FlagError
 from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
 from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
@@ -160,7 +161,10 @@ def _summary(results: Sequence[RankResult | None], reason: str | None) -> str:
     words = "+".join(sorted({_WORDS[result.state] for result in known}))
     step = max(result.step for result in known)
     committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
-    summary = f"ranks {words} at step {step}, newest checkpoint {committed}"
+    summary = f"ranks {words} at step {step}"
+    if any(result.at_stop is AtStop.EMERGENCY for result in known):
+        summary += " and saved once more"
+    summary += f", newest checkpoint {committed}"
     if step > (committed or 0):
         summary += f": {step - (committed or 0)} steps will be done again"
     return summary if reason is None else f"{summary}; {reason}"

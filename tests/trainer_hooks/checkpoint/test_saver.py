@@ -88,6 +88,8 @@ def test_save_is_committed_when_all_went_well(
     assert checkpointer.last_committed == newest.marker.name
     assert checkpointer.last is not None
     assert checkpointer.last.durable_s is not None
+    assert list(checkpointer.took_s) == [checkpointer.stall_s + checkpointer.last.durable_s]
+    assert checkpointer.began_s is None
     assert checkpointer.failure is None
 
 
@@ -116,6 +118,7 @@ def test_checkpoint_holds_the_captured_state_when_training_goes_on_meanwhile(
     run.step(3)
     assert slow.is_writing.wait(30)
     assert newest_step(tmp_path) is None
+    assert checkpointer.began_s is not None
     assert not checkpointer.wait(boottime_s() + 0.05)
     slow.release.set()
     assert checkpointer.wait(None)
@@ -170,6 +173,7 @@ def test_training_goes_on_when_a_write_fails(
     assert "No space left on device" in str(checkpointer.failure)
     assert [found.step for found in saves(root)] == [1]
     assert newest_step(root) == 1
+    assert (len(checkpointer.took_s), checkpointer.began_s) == (1, None)
     run.step()
     assert save(checkpointer, run, 3)
     assert newest_step(root) == 3
@@ -218,6 +222,7 @@ def test_save_is_not_started_when_its_directory_cannot_be_made(
     assert checkpointer.wait(None)
     assert "No space left" in str(checkpointer.failure)
     assert newest_step(tmp_path) is None
+    assert checkpointer.began_s is None
     assert save(checkpointer, run, 2)
 
 

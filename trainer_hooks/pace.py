@@ -1,0 +1,40 @@
+"""How long a step takes, for whoever asks how long it will be to the next boundary."""
+
+import time
+from collections.abc import Callable
+
+FORGETS = 0.1
+"""The part of a slow step that each later one takes away: after 20 steps an eighth is left."""
+
+
+class Pace:
+    """The slow steps of late. The training thread counts, any thread may ask.
+
+    Args:
+        now_s: The clock, in seconds.
+    """
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._slow_s: float | None = None
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """Note that a step begins."""
+        self._began = self._now_s()
+
+    def end(self) -> None:
+        """Note that it has ended."""
+        if self._began is not None:
+            took_s = self._now_s() - self._began
+            slow_s = took_s if self._slow_s is None else self._slow_s
+            self._slow_s = max(took_s, slow_s + FORGETS * (took_s - slow_s))
+            self._began = None
+
+    @property
+    def step_s(self) -> float | None:
+        """Seconds that a step takes, or that this one has taken already; None before the first."""
+        began = self._began
+        if self._slow_s is None or began is None:
+            return self._slow_s
+        return max(self._slow_s, self._now_s() - began)
