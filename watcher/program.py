@@ -89,6 +89,11 @@ class Program:
         """Wait for its end, and return its exit status, or -N if signal N has killed it."""
         return await asyncio.shield(self._status)
 
+    @property
+    def status(self) -> int | None:
+        """Its exit status as :meth:`ended` has it, None while it runs."""
+        return self._status.result() if self._status.done() else None
+
     def last_words(self) -> str:
         """Return the end of what it has written to standard error, on one line."""
         return " ".join(self._words.data.decode(errors="replace").split())
@@ -96,7 +101,7 @@ class Program:
     async def end(self) -> None:
         """End its whole group, by SIGTERM and soon by SIGKILL; one that can't be killed is left."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if not self._status.done():
+            if self.status is None:
                 _signal_group(self._process, number)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_LEAVE_S):

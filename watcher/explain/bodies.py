@@ -5,5 +5,6 @@ from types import MappingProxyType
 
 from watcher.explain.answer import Body
 from watcher.explain.aws import AWS_BODIES
+from watcher.explain.notice_line import LINE_BODIES
 
-BODIES: Mapping[str, Body] = MappingProxyType({**AWS_BODIES})
+BODIES: Mapping[str, Body] = MappingProxyType({**AWS_BODIES, **LINE_BODIES})
