@@ -8,6 +8,8 @@ from hypothesis import settings
 
 from tests.support.clocks import TurnedClock
 from tests.support.moto_aws import Moto, moto_aws
+from tests.support.pubsub_emulator import Emulator, pubsub_emulator
+from tests.support.scripted_google import ScriptedGoogle, scripted_google
 from tests.support.scripted_imds import ScriptedImds, scripted_imds
 from watcher.metrics import Metrics
 
@@ -42,6 +44,20 @@ async def imds() -> AsyncIterator[ScriptedImds]:
     """Run a scripted metadata server on loopback."""
     async with scripted_imds() as server:
         yield server
+
+
+@pytest.fixture
+async def google() -> AsyncIterator[ScriptedGoogle]:
+    """Run Google's metadata server and APIs on loopback, as a script."""
+    async with scripted_google() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[Emulator]:
+    """Run one Pub/Sub for all tests, each of which has subscriptions of its own."""
+    with pubsub_emulator() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -31,10 +31,20 @@ by the metadata service.
 
 
 class Outlived:
-    """Keeps a queue's notices until the node has outlived them."""
+    """Keeps a queue's notices until the node has outlived them.
 
-    def __init__(self, adopted: Sequence[Notice]) -> None:
+    Args:
+        adopted: Notices that an earlier run of the daemon has left in force.
+        over_after_s: When a notice of each kind is over, as OVER_AFTER_S has it.
+    """
+
+    def __init__(
+        self,
+        adopted: Sequence[Notice],
+        over_after_s: Mapping[NoticeKind, float] = OVER_AFTER_S,
+    ) -> None:
         self._notices = {notice.id: notice for notice in adopted}
+        self._over_after_s = over_after_s
 
     def add(self, notice: Notice) -> None:
         """Keep a notice that is in force from now on."""
@@ -42,11 +52,15 @@ class Outlived:
 
     def since(self, now: Moment) -> list[Notice]:
         """Return the withdrawals of those that are over by now, and forget them."""
-        over = [notice for notice in self._notices.values() if _is_over(notice, now)]
+        over = [notice for notice in self._notices.values() if self._is_over(notice, now)]
         for notice in over:
             del self._notices[notice.id]
         return [replace(notice, withdrawn=True, outcome="survived") for notice in over]
 
+    def _is_over(self, notice: Notice, now: Moment) -> bool:
+        after_s = self._over_after_s.get(notice.kind)
+        end = notice.deadline or notice.received
+        return after_s is not None and now.boottime_s > end.boottime_s + after_s
 
 def booted_since(told: ForInstance, now: Moment) -> datetime | None:
     """Return when this boot began, if that shows that what was told is over; else None.
@@ -57,9 +71,3 @@ def booted_since(told: ForInstance, now: Moment) -> datetime | None:
     began = now.wall - timedelta(seconds=now.boottime_s)
     is_over = told.over_if_booted_after is not None and told.over_if_booted_after < began
     return began if is_over else None
-
-
-def _is_over(notice: Notice, now: Moment) -> bool:
-    after_s = OVER_AFTER_S.get(notice.kind)
-    end = notice.deadline or notice.received
-    return after_s is not None and now.boottime_s > end.boottime_s + after_s

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.gcp_bodies import ABSENT, changed, said
-from tests.support.scripted_google import TOKEN, ScriptedGoogle, scripted_google
+from tests.support.scripted_google import TOKEN, ScriptedGoogle
 from watcher.errors import SourceError, SourceMalformed, SourceUnavailable
 from watcher.gcp.metadata import GcpMetadata
 from watcher.gcp.rest import GoogleApi
@@ -22,13 +22,6 @@ from watcher.supervise import keep_running
 PATH = "/compute/v1/projects/my-proj/zones/europe-west1-b/instances/node-1"
 FLEX, SPOT = "instance-flex-start", "instance-spot"
 END = "resourceStatus/scheduling/terminationTimestamp"
-
-
-@pytest.fixture
-async def google() -> AsyncIterator[ScriptedGoogle]:
-    """Run Google on loopback."""
-    async with scripted_google() as server:
-        yield server
 
 
 @asynccontextmanager
