@@ -2,11 +2,12 @@
 
 1,000 Spot warnings for 1,000 instances are put into a queue of moto's as fast as it takes them,
 moto having one core. From the first one on until every notice was handled once and the queue is
-empty, in turns in the same run:
+empty, in the same run:
 
   ours        the relay as it is deployed, its handler only counting
   one_by_one  the common way: receive ten, handle each, delete each by a call of its own, and then
-              receive again; without the pause of 2 s that the common handler makes after each ten
+              receive again; without the pause of 2 s that the common handler makes after each ten.
+              It takes half a minute, so it has one burst only, between ours
 
 Most of the time is moto's: to give out one message it looks at every other one in the queue, so who
 lets the queue grow pays for it. SQS itself does not.
@@ -27,7 +28,7 @@ from contextlib import ExitStack, closing, contextmanager
 from time import perf_counter
 from typing import Any
 
-from lab.intervals import Interval, median_interval, ratio_interval
+from lab.intervals import Interval, median_interval
 from lab.machine import machine
 from lab.moto import CREDENTIALS, REGION, moto_server
 
@@ -48,8 +49,12 @@ from watcher.sources.reading import ForInstance, Notices
 from watcher.sources.reception import KEYS, Reception
 
 OURS = "ours"
+ONE_BY_ONE = "one_by_one"
 TARGET_S = 10.0
 """design.md 7: 1,000 notices in one burst."""
+
+LIMIT_S = 120.0
+"""For one burst of ours: one that takes longer has no figure, it hangs."""
 
 MESSAGES = 1000
 INSTANCES = [f"i-{number:017x}" for number in range(MESSAGES)]
@@ -79,7 +84,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="bursts for each way (%(default)s)"
+        "--rounds", type=int, default=3, metavar="N", help="bursts of ours (%(default)s)"
     )
     rounds = parser.parse_args().rounds
     if rounds < 1:
@@ -87,35 +92,42 @@ def main() -> None:
     core = min(os.sched_getaffinity(0))
     with moto_server(core) as url:
         os.environ |= {**CREDENTIALS, "AWS_ENDPOINT_URL": url}
-        samples = measure(rounds)
-    figures = {name: median_interval(seconds) for name, seconds in samples.items()}
-    times = ratio_interval(samples["one_by_one"], samples[OURS])
-    is_missed = figures[OURS].is_beyond(TARGET_S)
-    print(table(figures, times))
+        samples, one_by_one_s = measure(rounds)
+    ours = median_interval(samples)
+    is_missed = ours.is_beyond(TARGET_S)
+    print(table(ours, one_by_one_s))
     result = {
         "bench": "relay_burst",
         "target": {"way": OURS, "median_s": TARGET_S},
         "missed": is_missed,
         "messages": MESSAGES,
         "rounds": rounds,
-        "seconds": {name: interval.to_json() for name, interval in figures.items()},
-        "times_ours": {"one_by_one": times.to_json()},
+        "seconds": {OURS: ours.to_json(), ONE_BY_ONE: round(one_by_one_s, 4)},
+        "times_ours": {ONE_BY_ONE: round(one_by_one_s / ours.median, 4)},
         "machine": machine(),
     }
     print(json.dumps(result))
     sys.exit(1 if is_missed else 0)
 
 
-def measure(rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of each burst, by way; each round has both, and begins with another."""
-    ways: list[tuple[str, Way]] = [(OURS, relay_all), ("one_by_one", handle_one_by_one)]
-    samples: dict[str, list[float]] = {name: [] for name, _ in ways}
+def measure(rounds: int) -> tuple[list[float], float]:
+    """Return the seconds of each burst of ours, and of the one that is handled one by one."""
+    samples: list[float] = []
+    one_by_one_s = 0.0
     for number in range(rounds):
-        for name, way in ways[:: 1 if number % 2 == 0 else -1]:
-            with burst(f"{name}-{number}") as url:
-                samples[name].append(asyncio.run(way(url)))
-            print(f"round {number + 1}: {name} {samples[name][-1]:.2f} s", file=sys.stderr)
-    return samples
+        samples.append(timed(OURS, number, relay_all))
+        if number == rounds // 2:
+            one_by_one_s = timed(ONE_BY_ONE, number, handle_one_by_one)
+    return samples, one_by_one_s
+
+
+def timed(name: str, number: int, way: Way) -> float:
+    """Return the seconds of one burst, and show them."""
+    print(f"round {number + 1}: {name} ...", end=" ", flush=True, file=sys.stderr)
+    with burst(f"{name}-{number}") as url:
+        took_s = asyncio.run(way(url))
+    print(f"{took_s:.2f} s", file=sys.stderr)
+    return took_s
 
 
 @contextmanager
@@ -169,15 +181,16 @@ async def relay_all(url: str) -> float:
             addressees=Addressees(ec2, None, now),
             delivery=Delivery(handler, metrics, now),
         )
-        keeping = asyncio.create_task(custody.keep())
-        began = perf_counter()
-        relaying = asyncio.create_task(Relay(parts, health, now).run(stop))
-        await handler.all.wait()
-        await custody.emptied()
-        took_s = perf_counter() - began
-        stop.set()
-        await relaying
-        keeping.cancel()
+        async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
+            keeping = group.create_task(custody.keep())
+            began = perf_counter()
+            relaying = group.create_task(Relay(parts, health, now).run(stop))
+            await handler.all.wait()
+            await custody.emptied()
+            took_s = perf_counter() - began
+            stop.set()
+            await relaying
+            keeping.cancel()
     check(handler.handled)
     return took_s
 
@@ -214,14 +227,17 @@ def check(handled: Counter[str]) -> None:
         raise RuntimeError(f"{len(handled)} of {MESSAGES} instances, some perhaps twice")
 
 
-def table(figures: dict[str, Interval], times: Interval) -> str:
-    """Return the figures for people, the fastest first."""
-    lines = [f"{MESSAGES} notices       s, median (95 %)"]
-    for name, seconds in sorted(figures.items(), key=lambda item: item[1].median):
-        lines.append(f"  {name:12}{seconds.median:8.2f}  ({seconds.low:.2f} to {seconds.high:.2f})")
-    spread = f"{times.low:.1f} to {times.high:.1f}"
-    lines.append(f"one by one takes {times.median:.1f} times ours ({spread})")
-    return "\n".join(lines)
+def table(ours: Interval, one_by_one_s: float) -> str:
+    """Return the figures for people."""
+    spread = f"({ours.low:.2f} to {ours.high:.2f})"
+    return "\n".join(
+        (
+            f"{MESSAGES} notices       s, median (95 %)",
+            f"  {OURS:12}{ours.median:8.2f}  {spread}",
+            f"  {ONE_BY_ONE:12}{one_by_one_s:8.2f}  (one burst)",
+            f"one by one takes {one_by_one_s / ours.median:.1f} times ours",
+        )
+    )
 
 
 if __name__ == "__main__":
