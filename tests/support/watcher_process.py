@@ -15,6 +15,12 @@ import aiohttp
 
 from tests.support.clocks import eventually
 
+NOBODY = {
+    "HTTP_PROXY": "http://127.0.0.1:9",
+    "REPRIEVE_AZURE_METADATA_ENDPOINT": "http://127.0.0.1:9",
+}
+"""Where nobody answers: a proxy that must not be asked, and the clouds that a test leaves out."""
+
 READY = re.compile(r"ready listen=(http\S+)")
 
 
@@ -43,7 +49,7 @@ class WatcherProcess:
                 "--node=node-a",
                 *options,
                 stderr=stderr,
-                env={**os.environ, "HTTP_PROXY": "http://127.0.0.1:9", **environment},
+                env={**os.environ, **NOBODY, **environment},
             )
         return cls(process, run_dir, log)
 

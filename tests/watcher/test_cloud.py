@@ -23,6 +23,8 @@ from watcher.sources.road import Road
 PAGE = b"<html><body>Welcome! Please sign in to our network.</body></html>"
 DEFAULTS = AwsConfig()
 ID = b"i-0123456789abcdef0"
+AWS = (aws.ROAD,)
+"""The only cloud that is asked: the others' addresses are no test's business."""
 
 Proof = Callable[[AwsConfig], Coroutine[None, None, str | None]]
 
@@ -72,7 +74,7 @@ def firmware(directory: Path, **files: str) -> Path:
 async def test_cloud_is_not_asked_for_when_it_is_set(imds: ScriptedImds) -> None:
     """A person's word counts, and costs nothing at the start."""
     for name in ("aws", "none"):
-        asked = await find_cloud(replace(config(imds.url), cloud=name))
+        asked = await find_cloud(replace(config(imds.url), cloud=name), AWS)
         assert asked == Cloud(name, "set by cloud")
     assert imds.requests == []
 
@@ -80,7 +82,7 @@ async def test_cloud_is_not_asked_for_when_it_is_set(imds: ScriptedImds) -> None
 async def test_aws_is_found_when_it_gives_a_token_and_an_id(no_dmi: Path) -> None:
     """The simulator answers as EC2 does."""
     async with simulated() as url:
-        found = await find_cloud(config(url), dmi_dir=no_dmi)
+        found = await find_cloud(config(url), AWS, no_dmi)
     assert (found.name, found.is_silent, found.unproven) == ("aws", False, ())
     assert found.why == f"proved by a token, and the instance's id {ID.decode()}"
 
@@ -92,9 +94,9 @@ async def test_aws_is_found_without_a_token_when_the_server_is_ec2s(
     imds.needs_token = False
     imds.play(TOKEN_PATH, imds.status(404))
     imds.play("instance-id", imds.status(200, ID, Server="EC2ws"))
-    found = await find_cloud(config(imds.url), dmi_dir=no_dmi)
+    found = await find_cloud(config(imds.url), AWS, no_dmi)
     assert (found.name, "EC2ws" in found.why) == ("aws", True)
-    found = await find_cloud(config(imds.url, AwsConfig(metadata_v1="off")), dmi_dir=no_dmi)
+    found = await find_cloud(config(imds.url, AwsConfig(metadata_v1="off")), AWS, no_dmi)
     assert (found.name, found.unproven) == ("none", ("aws",))
 
 
@@ -106,7 +108,7 @@ async def test_openstack_is_not_aws_when_it_mimics_version_1(
     imds.needs_token = False
     imds.play(TOKEN_PATH, imds.status(405))
     imds.play("instance-id", imds.status(200, id_))
-    found = await find_cloud(config(imds.url), dmi_dir=no_dmi)
+    found = await find_cloud(config(imds.url), AWS, no_dmi)
     assert found.name == "none"
     assert "aws: another cloud's answer" in found.why
 
@@ -149,7 +151,7 @@ async def test_stranger_at_the_address_is_not_aws_when_it_answers_otherwise(
     imds.needs_token = False
     for path, (status, body, headers) in ((TOKEN_PATH, token), ("instance-id", id_)):
         imds.play(path, imds.status(status, body, **headers))
-    found = await find_cloud(config(imds.url), dmi_dir=no_dmi)
+    found = await find_cloud(config(imds.url), AWS, no_dmi)
     assert (found.name, found.is_silent, found.unproven) == ("none", False, ("aws",))
     assert found.why.startswith("no cloud has proved itself (aws: ")
 
@@ -160,13 +162,13 @@ async def test_no_cloud_is_found_when_the_server_fails(
 ) -> None:
     """What is no answer proves nothing."""
     imds.play(TOKEN_PATH, imds.fault(fault))
-    found = await find_cloud(config(imds.url, AwsConfig(metadata_limit_s=0.2)), dmi_dir=no_dmi)
+    found = await find_cloud(config(imds.url, AwsConfig(metadata_limit_s=0.2)), AWS, no_dmi)
     assert (found.name, found.unproven) == ("none", ("aws",))
 
 
 async def test_no_cloud_is_found_when_nobody_is_there(no_dmi: Path, unused_tcp_port: int) -> None:
     """A laptop."""
-    found = await find_cloud(config(f"http://127.0.0.1:{unused_tcp_port}"), dmi_dir=no_dmi)
+    found = await find_cloud(config(f"http://127.0.0.1:{unused_tcp_port}"), AWS, no_dmi)
     assert found.name == "none"
     assert "PUT http://127.0.0.1" in found.why
 
@@ -218,7 +220,7 @@ async def test_cloud_is_silent_when_only_the_firmware_names_it(
 ) -> None:
     """Its network may not be up yet; that is not "no cloud"."""
     url = f"http://127.0.0.1:{unused_tcp_port}"
-    found = await find_cloud(config(url), dmi_dir=firmware(tmp_path / "dmi", **files))
+    found = await find_cloud(config(url), AWS, firmware(tmp_path / "dmi", **files))
     assert (found.name, found.is_silent, found.unproven) == ("aws", True, ("aws",))
     assert str(tmp_path / "dmi") in found.why
     assert "PUT http://127.0.0.1" in found.why
@@ -231,7 +233,7 @@ async def test_firmware_names_no_cloud_when_its_words_are_others(
     """Part of a name is none."""
     directory = firmware(tmp_path / "dmi")
     (directory / "sys_vendor").write_bytes(words.encode(errors="surrogateescape"))
-    found = await find_cloud(config(f"http://127.0.0.1:{unused_tcp_port}"), dmi_dir=directory)
+    found = await find_cloud(config(f"http://127.0.0.1:{unused_tcp_port}"), AWS, directory)
     assert (found.name, found.is_silent) == ("none", False)
 
 
@@ -252,7 +254,7 @@ async def test_switched_off_cloud_is_not_asked_when_another_is_looked_for(
 ) -> None:
     """Nor does the firmware make it one that may answer soon."""
     directory = firmware(tmp_path / "dmi", sys_vendor="Amazon EC2")
-    found = await find_cloud(config(imds.url, AwsConfig(metadata="off")), dmi_dir=directory)
+    found = await find_cloud(config(imds.url, AwsConfig(metadata="off")), AWS, directory)
     assert found == Cloud("none", "no cloud has proved itself (none was asked)")
     assert imds.requests == []
 
@@ -262,4 +264,4 @@ async def test_search_is_refused_when_the_settings_contradict_it(imds: ScriptedI
     queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/q"
     settings = AwsConfig(metadata="off", instance_id="i-1", queue_url=queue)
     with pytest.raises(ConfigError, match="set cloud = aws"):
-        await find_cloud(config(imds.url, settings))
+        await find_cloud(config(imds.url, settings), AWS)

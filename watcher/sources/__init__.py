@@ -4,10 +4,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from watcher.sources import aws
+from watcher.sources import aws, azure
 from watcher.sources.road import Road
 
-ROADS: Mapping[str, Road[Any]] = MappingProxyType({road.section: road for road in (aws.ROAD,)})
+ROADS: Mapping[str, Road[Any]] = MappingProxyType(
+    {
+        road.section: road
+        for road in (
+            aws.ROAD,
+            azure.ROAD,
+        )
+    }
+)
 """Every road by the name of its settings' section. Each has settings of a type of its own."""
 
 CLOUDS = tuple(road.cloud for road in ROADS.values() if road.cloud is not None)

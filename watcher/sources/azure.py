@@ -9,6 +9,7 @@ from watcher.sources.azure_config import READERS, AzureConfig
 from watcher.sources.azure_events import AzureEvents
 from watcher.sources.azure_session import HEADERS, LIMIT_S, VM_ID_PATH, refusal
 from watcher.sources.road import Kinds, Opened, Road, Site
+from watcher.sources.words import bare
 
 DMI = {"chassis_asset_tag": r"7783-7084-3265-9085-8269-3286-77"}
 """What the firmware says on every machine of Azure's, and not on other hosts with Hyper-V. Source:
@@ -55,7 +56,7 @@ async def proof(config: AzureConfig) -> str | None:
         answer = await client.call("GET", VM_ID_PATH, HEADERS)
     if answer.status != 200:
         raise refusal(answer.status, f"GET {VM_ID_PATH}")
-    text = answer.body[:64].decode("latin-1").strip().strip('"')
+    text = bare(answer.body, 64).strip('"')
     return f"the machine's id {text}" if _VM_ID.fullmatch(text) else None
 
 

@@ -9,7 +9,7 @@ from watcher.httpclient import Answer
 from watcher.notice import Moment
 from watcher.sources.azure_config import VM_NAME
 from watcher.sources.lane import Sight
-from watcher.sources.words import decoded
+from watcher.sources.words import bare, decoded
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def parse_name(body: bytes) -> str:
     Raises:
         SourceMalformed: It is none.
     """
-    text = body[:256].decode("latin-1").strip()
+    text = bare(body, 256)
     name = decoded(text, "compute/name") if text.startswith('"') else text
     if not isinstance(name, str) or not VM_NAME.fullmatch(name):
         raise SourceMalformed(f"compute/name: no machine's name: {body[:64]!r}")
