@@ -180,7 +180,9 @@ def kill_at_random(run: GptRun, node: Node, seed: int) -> None:
                 node.kill_watcher()
                 node.start_watcher()
                 node.issue_notice()
-                assert running.wait() == 75, running.output
+                # A watcher takes its time to start: the notice may find the run at its end.
+                code = running.wait()
+                assert code == (0 if run.committed_step() == STEPS else 75), running.output
             case "rank":
                 os.kill(choose.choice(children(running.process.pid)), signal.SIGKILL)
                 assert running.wait() == 128 + signal.SIGKILL, running.output
