@@ -9,6 +9,7 @@ from watcher.explain.bodies import BODIES
 from watcher.notice import Moment
 from watcher.sources.aws_imds_spot import parse_termination_time
 from watcher.sources.aws_instance import AwsInstance
+from watcher.sources.azure_vm import parse_name
 
 RECEIVED = Moment(datetime(2026, 11, 30, 10, 5, 8, 123_457, tzinfo=UTC), 7000.0)
 INSTANCE = "i-0beef000000000001"
@@ -25,11 +26,16 @@ def _termination_time(data: bytes) -> None:
     parse_termination_time(data, RECEIVED, INSTANCE)
 
 
+def _vm_name(data: bytes) -> None:
+    parse_name(data)
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     **{name: partial(_explained, body) for name, body in BODIES.items()},
     "aws-imds-termination-time": _termination_time,
     "aws-imds-identity": AwsInstance({}).learn_identity,
     "aws-imds-instance-id": AwsInstance({}).learn_id,
     "aws-imds-life-cycle": AwsInstance({}).learn_life_cycle,
+    "azure-vm-name": _vm_name,
 }
 """By name. Each may raise SourceMalformed and nothing else."""

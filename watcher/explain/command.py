@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("source", metavar="SOURCE", help="whose body it is, see below")
     parser.add_argument("file", metavar="FILE", help="the body as it came; - is standard input")
-    parser.add_argument("--instance-id", metavar="ID", help="the instance that asks")
+    asks = "the instance that asks; in Azure the machine, by its name"
+    parser.add_argument("--instance-id", "--vm-name", metavar="ID", help=asks)
     parser.add_argument("--received-at", metavar="TIME", help="when the body arrived (now)")
     parser.add_argument("--now", metavar="TIME", help="from when on time is left (the clock)")
 
