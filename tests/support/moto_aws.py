@@ -24,8 +24,11 @@ class Moto:
         self._clients: dict[str, LazyClient] = {}
 
     def call(self, service: str, operation: str, **arguments: object) -> Mapping[str, Any]:
-        """Make one call of an AWS API; the environment has to be in force."""
-        client = self._clients.setdefault(service, LazyClient(service, REGION))
+        """Make one call of an AWS API; the environment has to be in force.
+
+        It may take a minute: moto makes all of EC2 at the first question to it.
+        """
+        client = self._clients.setdefault(service, LazyClient(service, REGION, wait_s=60.0))
         return cast("Mapping[str, Any]", getattr(client.get(), operation)(**arguments))
 
     def close(self) -> None:

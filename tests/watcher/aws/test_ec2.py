@@ -27,8 +27,7 @@ def ec2() -> Iterator[Ec2]:
 @pytest.fixture
 def launched(moto: Moto) -> list[str]:
     """Three instances that run."""
-    image = moto.call("ec2", "describe_images")["Images"][0]["ImageId"]
-    made = moto.call("ec2", "run_instances", ImageId=image, MinCount=3, MaxCount=3)
+    made = moto.call("ec2", "run_instances", ImageId="ami-0a1b2c3d", MinCount=3, MaxCount=3)
     return [instance["InstanceId"] for instance in made["Instances"]]
 
 

@@ -94,20 +94,14 @@ def test_nothing_is_changed_when_it_is_a_dry_run(
     assert [*queues.urls(), *queues.subscriptions.all()] == []
 
 
-def test_command_ends_with_one_line_when_aws_refuses(
-    place: Place, capsys: pytest.CaptureFixture[str]
+def test_no_queue_is_left_when_there_is_no_such_topic(
+    place: Place, queues: NodeQueues, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What AWS says, and the exit status of a failure that may pass."""
+    """It would be nobody's, and never filled. One line says why, with the status of a refusal."""
     nowhere = Place.of(place.topic_arn + "-missing", place.name)
     assert queue_command(nowhere, "create", f"--instance-id={INSTANCE}") == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("reprieve-watcher: SNS ListSubscriptionsByTopic: NotFound")
-
-
-def test_no_queue_is_left_when_there_is_no_such_topic(place: Place, queues: NodeQueues) -> None:
-    """It would be nobody's, and nothing would ever be in it."""
-    nowhere = Place.of(place.topic_arn + "-missing", place.name)
-    assert queue_command(nowhere, "create", f"--instance-id={INSTANCE}") == 1
     assert list(queues.urls()) == []
 
 

@@ -16,11 +16,23 @@ from watcher.node_queue.queues import NodeQueues
 from watcher.node_queue.sweep import Sweep
 
 
+@pytest.fixture(autouse=True)
+def ec2(moto: Moto) -> None:
+    """Let moto make its EC2, which may take longer than a sweep would wait for it."""
+    moto.call("ec2", "describe_instances")
+
+
 @pytest.fixture
 def there(moto: Moto) -> str:
     """An instance that runs."""
     made = moto.call("ec2", "run_instances", ImageId="ami-0a1b2c3d", MinCount=1, MaxCount=1)
     return str(made["Instances"][0]["InstanceId"])
+
+
+def make(queues: NodeQueues, instance_id: str) -> None:
+    """Make an instance's queue, and subscribe it."""
+    for step in queues.creation(instance_id, None):
+        step.make()
 
 
 def swept(queues: NodeQueues, *, hours: float) -> list[tuple[str, str]]:
@@ -45,7 +57,7 @@ def test_only_what_ended_instances_have_left_is_swept_up_when_it_is_old(
 ) -> None:
     """A queue may be older than what EC2 shows of its instance; a name not ours is not touched."""
     for instance in (there, GONE):
-        assert queue_command(place, "create", f"--instance-id={instance}") == 0
+        make(queues, instance)
     foreign = moto.queue(f"{place.prefix}of-somebody-else")
     assert swept(queues, hours=0) == []
     assert swept(queues, hours=2) == [("delete", "done"), ("unsubscribe", "done")]
@@ -59,7 +71,7 @@ def test_subscription_is_swept_up_when_its_queue_was_deleted_by_hand(
     moto: Moto, place: Place, queues: NodeQueues
 ) -> None:
     """It would count towards the topic's 200 for ever."""
-    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
+    make(queues, GONE)
     moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(GONE)))
     assert queue_command(place, "sweep", "--dry-run") == 0
     assert len(list(queues.subscriptions.all())) == 1
@@ -72,7 +84,7 @@ def test_sweep_goes_on_when_a_listed_queue_is_gone(
 ) -> None:
     """SQS lists a deleted queue for up to a minute; what comes after it is swept all the same."""
     for instance in (INSTANCE, GONE):
-        assert queue_command(place, "create", f"--instance-id={instance}") == 0
+        make(queues, instance)
     urls = list(queues.urls())
     moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(INSTANCE)))
     listing(queues, monkeypatch, urls)
@@ -89,14 +101,13 @@ def test_sweep_goes_on_when_a_listed_queue_is_gone(
     ("hours", "done"), [(0, []), (2, [("delete", "done"), ("unsubscribe", "done")])]
 )
 def test_subscription_is_judged_by_its_queue_when_that_is_not_listed_yet(
-    place: Place,
     queues: NodeQueues,
     monkeypatch: pytest.MonkeyPatch,
     hours: float,
     done: list[tuple[str, str]],
 ) -> None:
     """A node that has just made both would lose every notice of its queue."""
-    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
+    make(queues, GONE)
     listing(queues, monkeypatch, [])
     assert swept(queues, hours=hours) == done
 
@@ -105,7 +116,7 @@ def test_progress_goes_to_standard_error_when_a_sweep_is_shown_as_json(
     moto: Moto, place: Place, queues: NodeQueues, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """How many there are, and which of them it is at."""
-    assert queue_command(place, "create", f"--instance-id={GONE}") == 0
+    make(queues, GONE)
     moto.call("sqs", "delete_queue", QueueUrl=queues.url(place.queue(GONE)))
     [(subscription, _)] = queues.subscriptions.all()
     capsys.readouterr()
