@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.cloud import Node
 from tests.support.history import history, steps_done
-from tests.support.launching import Launch, launch, wait_until
+from tests.support.launching import Launch, children, launch, wait_until
 from trainer_hooks import latest_committed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -156,12 +156,6 @@ def grandchildren(launcher: int) -> list[int]:
     workers = [child for rank in children(launcher) for child in children(rank)]
     assert len(workers) >= 2
     return workers
-
-
-def children(pid: int) -> list[int]:
-    """Return a process's children."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def kill_at_random(run: GptRun, node: Node, seed: int) -> None:

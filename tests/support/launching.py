@@ -37,6 +37,11 @@ class Launch:
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGSTOP)  # or it ends the others as the first one dies
+            hanging = descendants(self.process.pid)
+            for pid in hanging:
+                os.kill(pid, signal.SIGABRT)  # PYTHONFAULTHANDLER: each writes where it is
+            wait_until(lambda: not any(is_alive(pid) for pid in hanging), "the hanging to end")
             pytest.fail(f"no exit within {timeout_s} s; so far:\n{self.output}")
 
     @property
@@ -69,10 +74,31 @@ def launch(
             | {
                 "REPRIEVE_RUN_DIR": str(directory / "run"),
                 "OMP_NUM_THREADS": "1",
+                "PYTHONFAULTHANDLER": "1",
                 "PYTHONPATH": str(Path(__file__).parents[2]),  # for scripts that use tests.support
             },
         )
     return Launch(process=process, report_path=report, output_path=output)
+
+
+def children(pid: int) -> list[int]:
+    """Return a process's children."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the pids of all that a process has started, the deepest first."""
+    below = children(pid)
+    return [deeper for child in below for deeper in descendants(child)] + below
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
