@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,8 @@ from watcher.actions.flag_file import FlagFile
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
 from watcher.actions.signal_process import SignalProcess
+from watcher.actions.state_file import StateFile
+from watcher.actions.state_start import adopt_state
 from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
 from watcher.errors import ConfigError, StartFailed
@@ -23,7 +25,7 @@ from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Notice
 from watcher.process import now, stop_event
-from watcher.responder import Responder
+from watcher.responder import Afterwards, Responder
 from watcher.sdnotify import notify
 from watcher.sources import ROADS
 from watcher.sources.road import Kinds, Opened, Road, Site
@@ -58,7 +60,7 @@ async def _protect(config: Config, boot_id: str) -> None:
     unheard = _kinds(config, [road for road in ROADS.values() if road.cloud in cloud.unproven])
     # Before anything is heard, and before READY: readers may trust a flag from then on.
     adopted = await asyncio.to_thread(
-        adopt_flag, config.run_dir, boot_id, _kinds(config, roads), unheard
+        _left, config.run_dir, boot_id, _kinds(config, roads), unheard
     )
     await Daemon(config, roads, boot_id, adopted, cloud).serve(stop)
 
@@ -71,16 +73,18 @@ class Daemon:
         config: Config,
         roads: Sequence[Road[Any]],
         boot_id: str,
-        adopted: Notice | None,
+        adopted: tuple[Notice, ...],
         cloud: Cloud,
     ) -> None:
         self._config = config
         self._roads = roads
         self._writer = Writer(config.node, boot_id)
-        self._adopted = (adopted,) if adopted else ()
+        self._adopted = adopted
         self._cloud = cloud
         self._metrics = Metrics()
         self._state = State()
+        edges = [name for road in roads for name in road.edges]
+        self._kept = StateFile(config.run_dir, boot_id, self._state, edges)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Run until told to end, then end in order: sources, inbox, responder, faces."""
@@ -90,7 +94,8 @@ class Daemon:
             for notice in self._adopted:
                 inbox.put_nowait(notice)
             actions = self._actions(opened)
-            responder = Responder(actions, self._state, self._metrics, now, opened.acknowledge)
+            afterwards = Afterwards(self._kept.keep, opened.acknowledge)
+            responder = Responder(actions, self._state, self._metrics, now, afterwards)
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
             keeping = [group.create_task(keep()) for keep in opened.keepers]
@@ -174,6 +179,15 @@ def _say(cloud: Cloud) -> None:
         log.warning("no cloud is heard: %s", cloud.why)
     else:
         log.info("cloud cloud=%s why=%s", cloud.name, cloud.why)
+
+
+def _left(
+    run_dir: Path, boot_id: str, kinds: Kinds, unheard: Collection[str]
+) -> tuple[Notice, ...]:
+    """Return what an earlier run has left in force or planned, what the flag shows first."""
+    flag = adopt_flag(run_dir, boot_id, kinds, unheard)
+    kept = adopt_state(run_dir, boot_id, kinds, unheard)
+    return tuple({one.id: one for one in (*((flag,) if flag else ()), *kept)}.values())
 
 
 def _kinds(config: Config, roads: Sequence[Road[Any]]) -> Kinds:

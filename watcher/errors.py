@@ -5,7 +5,7 @@
     WatcherError
     ├── ConfigError             a setting or the machine's set-up is wrong; exit status 78
     ├── StartFailed             what a start needs can't be had now; exit status 1, start it again
-    ├── FlagUnreadable          a flag that is damaged or void; it is removed
+    ├── FlagUnreadable          a file of an earlier run, damaged or void; it is removed
     ├── SourceFinished          a source ended by itself: a bug, it ends the daemon
     ├── CloudCallFailed         a cloud did not do what an API call asked for; its caller decides,
     │   │                       and a command of a person's ends with status 1
@@ -21,8 +21,8 @@
         └── ActionRefused       will not work; tried once
 
 Each is caught by class at one place: ConfigError, StartFailed and SourceFinished in cli,
-FlagUnreadable in flag_start, SourceError in supervise, ActionError in responder. A message says
-what failed, where, and what to do.
+FlagUnreadable in flag_start and state_start, SourceError in supervise, ActionError in responder. A
+message says what failed, where, and what to do.
 """
 
 # ruff: noqa: N818 - SourceUnavailable says more than SourceUnavailableError, and the base says Error
@@ -41,7 +41,7 @@ class StartFailed(WatcherError):
 
 
 class FlagUnreadable(WatcherError):
-    """Raised when a flag file can't be understood, or is not one that this run can adopt."""
+    """Raised when a flag or state file can't be understood, or is none that this run can adopt."""
 
 
 class SourceFinished(WatcherError):

@@ -6,7 +6,8 @@ neither the others nor the next notice. Nothing optional stands before them.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 
 from watcher.actions.base import Action
 from watcher.errors import ActionError, ActionRetryable, ActionWaiting
@@ -36,6 +37,19 @@ _FIRST_DELAY_S = 0.05
 _LONGEST_DELAY_S = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Afterwards:
+    """Who else has to know what became of a notice.
+
+    Attributes:
+        keep: Has it on disk if nobody would say it again; returns when it is, and never raises.
+        acknowledge: Lets its source forget it.
+    """
+
+    keep: Callable[[Notice], Coroutine[None, None, None]]
+    acknowledge: Callable[[Notice], None]
+
+
 class Responder:
     """Decides what each notice means and has it done; the only writer of the state."""
 
@@ -45,10 +59,10 @@ class Responder:
         state: State,
         metrics: Metrics,
         now: Callable[[], Moment],
-        acknowledge: Callable[[Notice], None],
+        afterwards: Afterwards,
     ) -> None:
         self._actions = actions
-        self._acknowledge = acknowledge
+        self._afterwards = afterwards
         self._state = state
         self._metrics = metrics
         self._now = now
@@ -69,7 +83,7 @@ class Responder:
 
         Returns when every action is done, refused or given up, and the notice acknowledged, or
         when it is withdrawn before that; a duplicate is only counted, and a notice far ahead only
-        planned.
+        planned, which is all there is to be done about it now.
         """
         entry = self._judge(notice)
         if entry is not None:
@@ -92,16 +106,20 @@ class Responder:
         self._metrics.notices.labels(notice.kind, verdict).inc()
         outcome = f" outcome={notice.outcome}" if notice.outcome else ""
         log.info("notice %s%s %s", verdict, outcome, notice)
-        return None if entry is None or entry.is_planned else entry
+        return entry
 
     async def _act(self, entry: Entry) -> None:
-        """Run the actions of an entry, or undo them, side by side."""
+        """Run the actions of an entry, or undo them, side by side; none for a mere plan."""
         self._export_deadline()
+        notice = entry.standing.notice
+        names = () if entry.is_planned else POLICY[notice.kind].actions
         async with asyncio.TaskGroup() as group:
-            for name in POLICY[entry.standing.notice.kind].actions:
+            for name in names:
                 if name in self._actions:
                     group.create_task(self._carry_out(entry, self._actions[name]))
-        self._acknowledge(entry.standing.notice)
+            # Beside the actions: some wait for hours, in which the daemon may be restarted.
+            group.create_task(self._afterwards.keep(notice))
+        self._afterwards.acknowledge(notice)
 
     async def _keep_to_the_plan(self, group: asyncio.TaskGroup) -> None:
         """Put each planned notice in force when its time has come, also after a suspend."""

@@ -1,8 +1,7 @@
 """The notices in force and what each action has done about them, kept in memory.
 
-A notice far ahead is planned: known, shown to people, and not yet in force. Nothing is written to
-disk: metadata keys are levels that are read again after a restart, and the flag file itself carries
-what was known of the most urgent notice over it.
+A notice far ahead is planned: known, shown to people, and not yet in force. What of this has to
+outlive the daemon's process is for the flag file and the state file to carry.
 """
 
 from collections import deque

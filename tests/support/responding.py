@@ -9,7 +9,7 @@ from watcher.actions.base import Action
 from watcher.errors import ActionError
 from watcher.metrics import Metrics
 from watcher.notice import Deadline, Notice, NoticeKind, Standing
-from watcher.responder import Responder
+from watcher.responder import Afterwards, Responder
 from watcher.state import ActionRecord, State
 
 
@@ -49,15 +49,23 @@ class Desk:
         chosen = actions or (self.flag, self.signal)
         self.state, self.metrics = State(), Metrics()
         by_name = {action.name: action for action in chosen}
+        self.kept: list[str] = []
+        self.may_keep = asyncio.Event()
+        self.may_keep.set()
         self.acknowledged: list[str] = []
+        self.afterwards = Afterwards(self._keep, lambda notice: self.acknowledged.append(notice.id))
         self.responder = Responder(
             by_name,
             self.state,
             self.metrics,
             clock,
-            lambda notice: self.acknowledged.append(notice.id),
+            self.afterwards,
         )
         self.inbox: asyncio.Queue[Notice] = asyncio.Queue()
+
+    async def _keep(self, notice: Notice) -> None:
+        await self.may_keep.wait()
+        self.kept.append(notice.id)
 
     def notice(self, name: str = "spot", *, left_s: float = 120) -> Notice:
         """Build a stop notice."""

@@ -5,13 +5,15 @@ The body is what EventBridge has made of an event that was put on its bus.
 
 import asyncio
 import json
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.support.aws_bodies import body
 from tests.support.clocks import eventually
 from tests.support.moto_aws import Moto, spot_warning
 from tests.support.watcher_process import WatcherProcess, control
@@ -77,12 +79,17 @@ async def put_warning(moto: Moto, instance_id: str) -> None:
     await put_event(moto, instance_id, title, **{"instance-action": "terminate"})
 
 
-@asynccontextmanager
-async def daemon(run_dir: Path, cloud: str, queue: str) -> AsyncIterator[WatcherProcess]:
-    """Run the daemon on both roads; it has to end with 0 on SIGTERM."""
-    watcher = await WatcherProcess.start(
+async def started(run_dir: Path, cloud: str, queue: str) -> WatcherProcess:
+    """Start the daemon on both roads."""
+    return await WatcherProcess.start(
         run_dir, cloud, NO_PROXY="127.0.0.1", REPRIEVE_AWS_QUEUE_URL=queue
     )
+
+
+@asynccontextmanager
+async def daemon(run_dir: Path, cloud: str, queue: str) -> AsyncIterator[WatcherProcess]:
+    """Run it; it has to end with 0 on SIGTERM."""
+    watcher = await started(run_dir, cloud, queue)
     try:
         yield watcher
         assert await watcher.end() == 0, watcher.log
@@ -167,3 +174,51 @@ async def test_one_flag_names_all_reasons_when_a_fact_comes_wrapped_raw_and_by_m
         assert {notice["source"] for notice in notices} == {"aws_imds", "aws_sqs"}
         assert flag["id"] == min(notices, key=lambda notice: notice["deadline_unix_s"])["id"]
         assert watcher.log.count("notice admitted") == 2
+
+
+def reboot(in_days: int) -> str:
+    """Return AWS Health's word that the node's host will be serviced."""
+    starts = datetime.now(UTC) + timedelta(days=in_days)
+    message = json.loads(body("health-reboot"))
+    message["detail"]["affectedEntities"] = [{"entityValue": ME}]
+    message["detail"]["startTime"] = starts.strftime("%a, %d %b %Y %H:%M:%S GMT")
+    return json.dumps(message)
+
+
+async def test_plan_is_there_again_when_the_daemon_was_killed_after_its_message_was_deleted(
+    moto: Moto, queue: str, cloud: str, run_dir: Path
+) -> None:
+    """Days ahead no queue has it any more; the state file has."""
+    watcher = await started(run_dir, cloud, queue)
+    await asyncio.to_thread(moto.send, queue, [reboot(10)])
+    await eventually(lambda: "notice planned" in watcher.log)
+    await moto.becomes(queue, (0, 0))
+    [before] = json.loads((await watcher.ask("/v1/state"))[1])["planned"]
+    await watcher.end(signal.SIGKILL)
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await eventually(lambda: watcher.log.count("notice planned") == 2)
+        await eventually(lambda: watcher.log.count("ready listen=") == 2)
+        [after] = json.loads((await watcher.ask("/v1/state"))[1])["planned"]
+        assert watcher.flag() is None
+    assert {**after, "actions": {}} == {**before, "actions": {}}
+
+
+async def test_every_notice_is_in_force_again_when_the_daemon_was_killed(
+    moto: Moto, queue: str, cloud: str, run_dir: Path
+) -> None:
+    """The flag itself carries only the most urgent one over."""
+    said = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    watcher = await started(run_dir, cloud, queue)
+    warnings = [spot_warning(ME, f"event-{number}", said) for number in (1, 2)]
+    await asyncio.to_thread(moto.send, queue, warnings)
+    await moto.becomes(queue, (0, 0))
+    await eventually(lambda: (watcher.flag() or {}).get("also"))
+    before = watcher.flag()
+    await watcher.end(signal.SIGKILL)
+    watcher.flag_path.unlink()
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await eventually(lambda: (watcher.flag() or {}).get("also"))
+        after = watcher.flag()
+    assert before is not None
+    assert after is not None
+    assert {after["id"], *after["also"]} == {before["id"], *before["also"]}

@@ -124,7 +124,7 @@ async def test_signal_goes_out_when_the_real_flag_writer_hangs(
     flag = OnADeadFileSystem(tmp_path, Writer("n", "b"), state, metrics, clock)
     desk = Desk(clock, flag, signalled)
     desk.responder = Responder(
-        {flag.name: flag, "signal": signalled}, state, metrics, clock, lambda _: None
+        {flag.name: flag, "signal": signalled}, state, metrics, clock, desk.afterwards
     )
     async with running(desk):
         desk.inbox.put_nowait(desk.notice())

@@ -41,9 +41,22 @@ async def test_far_notice_does_nothing_when_it_is_announced(
     with caplog.at_level(logging.INFO):
         await handled(desk, reboot(desk), reboot(desk))
     assert desk.flag.calls == desk.signal.calls == []
+    assert desk.acknowledged == ["reboot"]
     assert desk.state.in_force() == ()
     verdicts = [r.getMessage().split()[1] for r in caplog.records if r.name == "watcher.responder"]
     assert verdicts == ["planned", "duplicate"]
+
+
+async def test_far_notice_is_acknowledged_only_when_it_is_on_disk(desk: Desk) -> None:
+    """Until then the message that told of it is all that a restarted daemon would have."""
+    desk.may_keep.clear()
+    desk.inbox.put_nowait(reboot(desk))
+    desk.inbox.put_nowait(desk.notice())
+    await eventually(lambda: desk.flag.calls == ["run spot"])
+    assert desk.acknowledged == []
+    desk.may_keep.set()
+    await handled(desk)
+    assert desk.acknowledged == desk.kept == ["reboot", "spot"]
 
 
 async def test_far_notice_acts_once_when_its_lead_begins(desk: Desk) -> None:
@@ -69,9 +82,10 @@ async def test_plans_come_in_force_one_by_one_when_there_are_several(desk: Desk)
 
 
 async def test_plan_is_dropped_when_it_is_taken_back(desk: Desk) -> None:
-    """There is nothing to undo, and its time passes without effect."""
+    """There is nothing to undo, its time passes without effect, and the disk knows of it."""
     notice = reboot(desk)
     await handled(desk, notice, replace(notice, withdrawn=True, outcome="over"))
+    assert desk.kept == ["reboot", "reboot"]
     desk.clock.turn(2 * DAYS_S)
     await handled(desk, desk.notice("spot"))
     assert desk.flag.calls == desk.signal.calls == ["run spot"]

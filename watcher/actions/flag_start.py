@@ -15,7 +15,7 @@ from watcher.notice import Notice, NoticeKind
 log = logging.getLogger(__name__)
 
 _FLAG_LIMIT_BYTES = 256 * 1024
-_PASSING = frozenset(
+PASSING = frozenset(
     {
         errno.EAGAIN,
         errno.EDQUOT,
@@ -46,7 +46,7 @@ def prepare_run_dir(run_dir: Path) -> None:
         os.close(open_new(draft))
         draft.unlink()
     except OSError as error:
-        raise _at_start(f"run directory {run_dir}", error) from error
+        raise at_start(f"run directory {run_dir}", error) from error
 
 
 def adopt_flag(
@@ -68,26 +68,39 @@ def adopt_flag(
     """
     path = run_dir / FLAG_NAME
     try:
-        notice = parse(_read(path), boot_id)
-        _check_heard(notice, unheard, path)
-        _check_source(notice, sources)
+        notice = parse(read_file(path, _FLAG_LIMIT_BYTES), boot_id)
+        check_heard(notice, unheard, path)
+        check_source(notice, sources)
     except FileNotFoundError:
         return None
     except (FlagUnreadable, OSError) as error:
-        if isinstance(error, OSError) and error.errno in _PASSING:
-            raise _at_start("the flag can't be read", error) from error
-        why = str(error)
-    else:
-        return notice
+        if isinstance(error, OSError) and error.errno in PASSING:
+            raise at_start("the flag can't be read", error) from error
+        discard("flag", path, str(error))
+        return None
+    return notice
+
+
+def discard(what: str, path: Path, why: str) -> None:
+    """Remove a file of an earlier run that means nothing to this one.
+
+    Raises:
+        ConfigError: It can't be removed.
+        StartFailed: It can't be at the moment.
+    """
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise _at_start("a void flag can't be removed", error) from error
-    log.warning("flag removed path=%s why=%s", path, why)
-    return None
+        raise at_start(f"a void {what} can't be removed", error) from error
+    log.warning("%s removed path=%s why=%s", what, path, why)
 
 
-def _check_heard(notice: Notice, unheard: Collection[str], path: Path) -> None:
+def check_heard(notice: Notice, unheard: Collection[str], path: Path) -> None:
+    """Make sure that a notice's source is not merely silent at this start.
+
+    Raises:
+        StartFailed: It is; ``path`` names the file that holds its notice.
+    """
     if notice.source in unheard:
         raise StartFailed(
             f"{path} holds a notice of {notice.source}, which has proved nothing at this start. "
@@ -96,25 +109,37 @@ def _check_heard(notice: Notice, unheard: Collection[str], path: Path) -> None:
         )
 
 
-def _check_source(notice: Notice, sources: Mapping[str, Collection[NoticeKind]]) -> None:
+def check_source(notice: Notice, sources: Mapping[str, Collection[NoticeKind]]) -> None:
+    """Make sure that one of the sources can tell of such a notice, and take it back.
+
+    Raises:
+        FlagUnreadable: None can.
+    """
     if notice.source not in sources:
         raise FlagUnreadable(f"written for source {notice.source}, which is not enabled")
     if notice.kind not in sources[notice.source]:
         raise FlagUnreadable(f"source {notice.source} never tells of a {notice.kind}")
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path, limit_bytes: int) -> bytes:
+    """Return what a regular file holds, up to a limit; another user may have put it there.
+
+    Raises:
+        FlagUnreadable: It is no regular file.
+        OSError: It can't be read.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FlagUnreadable("not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(_FLAG_LIMIT_BYTES)
+            return file.read(limit_bytes)
     finally:
         os.close(descriptor)
 
 
-def _at_start(what: str, error: OSError) -> ConfigError | StartFailed:
-    if error.errno in _PASSING:
+def at_start(what: str, error: OSError) -> ConfigError | StartFailed:
+    """Return what a start fails with: a passing shortage, or what a person has to mend."""
+    if error.errno in PASSING:
         return StartFailed(f"{what}: {error.strerror}. That may pass; start the daemon again")
     return ConfigError(f"{what}: {advice(error)}")

@@ -94,6 +94,7 @@ ROAD = Road(
     wanted=wanted,
     opened=opened,
     ambient=ambient_settings,
+    edges=(AwsSqs.name,),
     proof=proof,
     dmi=DMI,
 )

@@ -50,6 +50,9 @@ class Outlived:
         """Keep a notice that is in force from now on."""
         self._notices[notice.id] = notice
 
+    def __contains__(self, notice_id: str) -> bool:
+        return notice_id in self._notices
+
     def since(self, now: Moment) -> list[Notice]:
         """Return the withdrawals of those that are over by now, and forget them."""
         over = [notice for notice in self._notices.values() if self._is_over(notice, now)]

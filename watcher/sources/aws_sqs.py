@@ -175,7 +175,7 @@ class AwsSqs:
 
     def _news(self, message: Message, reading: Notices, mine: list[ForInstance]) -> list[Notice]:
         hands = self._hands
-        to_do = [told for told in mine if told.notice.id not in self._done]
+        to_do = [told for told in mine if not self._is_done(told.notice.id)]
         if not to_do:
             hands.intake.tell(message, "duplicate", "all is done about it", reading)
             hands.custody.finish(message.id)
@@ -191,6 +191,11 @@ class AwsSqs:
         for notice in notices:
             self._outlived.add(notice)
         return notices
+
+    def _is_done(self, notice_id: str) -> bool:
+        """Tell whether nothing is left to be done about it now, also after more than a day."""
+        is_planned = notice_id in self._outlived and notice_id not in self._open
+        return is_planned or notice_id in self._done
 
     def _timed(self, told: ForInstance) -> Notice:
         """Return the notice; where a hook waits for as long as we say, that is its deadline."""

@@ -94,6 +94,8 @@ class Road(Generic[Settings]):
             machine will answer soon.
         ambient: Settings as variables made for other programs give them: by field, the value and
             its origin. They are below every setting that was made for this daemon.
+        edges: Sources that say a thing once, such as a queue: what they have said is kept on disk
+            before they are told to forget it.
     """
 
     section: str
@@ -105,3 +107,4 @@ class Road(Generic[Settings]):
     ambient: Callable[[Mapping[str, str]], Mapping[str, tuple[object, str]]] = lambda _: {}
     proof: Callable[[Settings], Coroutine[None, None, str | None]] | None = None
     dmi: Mapping[str, str] = field(default_factory=dict)
+    edges: Collection[str] = ()

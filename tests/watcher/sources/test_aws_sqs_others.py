@@ -62,6 +62,19 @@ async def test_message_is_deleted_when_all_that_it_names_is_this_node(node: Queu
         await node.has(0, 0)
 
 
+async def test_message_is_deleted_when_it_repeats_a_plan_of_days_ago(node: QueuedNode) -> None:
+    """All that could be done about it now was done then; its time is still to come."""
+    async with hearing(node, node.source()) as source:
+        await node.send(retirement(ME))
+        source.acknowledge(await node.heard())
+        await node.has(0, 0)
+        node.clock.turn(3 * 86_400.0)
+        await node.send(retirement(ME))
+        await node.told("duplicate")
+        await node.has(0, 0)
+        assert node.inbox.empty()
+
+
 async def test_message_for_others_too_is_no_news_when_it_comes_again(node: QueuedNode) -> None:
     """It does, every 30 s, for as long as the queue keeps it."""
     async with hearing(node, node.source()) as source:
