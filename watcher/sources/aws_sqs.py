@@ -87,9 +87,10 @@ class AwsSqs:
     async def notices(self) -> AsyncIterator[Notice]:
         """Yield each notice once, and its withdrawal if the node outlives it by far."""
         while True:
-            for notice in await self._heard():
-                yield notice
+            # First: what an earlier run has left may be over by now, and a message may be long off.
             for notice in self._outlived.since(self._now()):
+                yield notice
+            for notice in await self._heard():
                 yield notice
 
     async def _heard(self) -> list[Notice]:

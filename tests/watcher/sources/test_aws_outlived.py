@@ -1,12 +1,22 @@
 """When what a queue has said is over."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from tests.support.clocks import TurnedClock
+from tests.support.moto_aws import Moto, spot_warning, state_change
+from tests.support.queued_node import ME, QueuedNode, hearing, queued_node
 from watcher.notice import Deadline, Notice, NoticeKind
 from watcher.sources.aws_outlived import OVER_AFTER_S, Outlived
+
+
+@pytest.fixture
+async def node(moto: Moto, clock: TurnedClock) -> AsyncIterator[QueuedNode]:
+    """A node with an empty queue."""
+    async with queued_node(moto, clock) as made:
+        yield made
 
 
 @pytest.mark.parametrize("kind", OVER_AFTER_S)
@@ -34,3 +44,26 @@ def test_work_on_a_host_is_not_withdrawn_when_it_is_late(
     outlived = Outlived((Notice(id="n", kind=kind, source="aws_sqs", received=clock()),))
     clock.turn(30 * 86_400.0)
     assert outlived.since(clock()) == []
+
+
+async def test_notice_is_withdrawn_when_the_node_has_outlived_it_by_far(node: QueuedNode) -> None:
+    """Nobody takes back what a queue has said; a flag that stays would stop the node for ever."""
+    async with hearing(node, node.source()) as source:
+        await node.send(spot_warning(ME))
+        notice = await node.heard()
+        source.acknowledge(notice)
+        node.clock.turn(120 + OVER_AFTER_S[NoticeKind.PREEMPTION] + 1)
+        await node.send(state_change(ME, "running"))  # ends the long poll
+        over = await node.heard()
+    assert (over.id, over.withdrawn, over.outcome) == (notice.id, True, "survived")
+
+
+async def test_notice_is_withdrawn_at_once_when_an_earlier_run_has_left_it_and_it_is_over(
+    node: QueuedNode, clock: TurnedClock
+) -> None:
+    """Without waiting for a message: there may be none for days."""
+    left = Notice(id="n", kind=NoticeKind.REBALANCE, source="aws_sqs", received=clock())
+    clock.turn(OVER_AFTER_S[NoticeKind.REBALANCE] + 1)
+    over = await anext(node.source((left,)).notices())
+    assert (over.id, over.withdrawn) == ("n", True)
+    assert node.health.keys["messages"].answered is None

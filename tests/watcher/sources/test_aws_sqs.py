@@ -13,7 +13,6 @@ from tests.support.queued_node import ME, QueuedNode, hearing, queued_node
 from watcher.aws import limited_calls
 from watcher.aws.ec2 import Member
 from watcher.notice import Deadline, NoticeKind
-from watcher.sources.aws_outlived import OVER_AFTER_S
 
 OTHER = "i-0abc000000000002"
 STATE_RUNNING = state_change(ME, "running")
@@ -244,15 +243,3 @@ async def test_hook_is_known_and_gives_the_deadline_when_it_is_to_be_kept_waitin
         notice = await node.heard()
     assert notice.deadline == Deadline.after(node.clock(), 600)
     assert node.hands.hooks[notice.id].name == message["detail"]["LifecycleHookName"]
-
-
-async def test_notice_is_withdrawn_when_the_node_has_outlived_it_by_far(node: QueuedNode) -> None:
-    """Nobody takes back what a queue has said; a flag that stays would stop the node for ever."""
-    async with hearing(node, node.source()) as source:
-        await node.send(spot_warning(ME))
-        notice = await node.heard()
-        source.acknowledge(notice)
-        node.clock.turn(120 + OVER_AFTER_S[NoticeKind.PREEMPTION] + 1)
-        await node.send(STATE_RUNNING)  # ends the long poll
-        over = await node.heard()
-    assert (over.id, over.withdrawn, over.outcome) == (notice.id, True, "survived")
