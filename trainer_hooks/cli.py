@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import math
 import os
 import signal
 import sys
@@ -15,9 +16,6 @@ from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 
 log = logging.getLogger(__name__)
-
-DEFAULT_WINDOW_S = 120.0
-"""AWS Spot's notice (cloud-contract 0, 2026-11-30); ranks that are done leave at once anyway."""
 
 USAGE_ERROR = 2
 
@@ -99,13 +97,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument(
         "--window",
-        type=float,
-        default=DEFAULT_WINDOW_S,
+        type=_seconds,
         metavar="S",
-        help="seconds from SIGTERM to SIGKILL on this platform (default: %(default)s)",
+        help="seconds from SIGTERM to SIGKILL on this platform: a pod's grace, say. Without it "
+        "ranks get 115 s, but count on 30 s only when they decide what to save",
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     return parser
+
+
+def _seconds(text: str) -> float:
+    """Read a duration; what is none is argparse's to complain of."""
+    if not 0 < (seconds := float(text)) < math.inf:
+        raise ValueError(text)
+    return seconds
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -5,11 +5,15 @@ The launcher leaves word of itself in the environment, which reaches its ranks t
 wrapper between them; a pidfd of it turns readable when it dies.
 """
 
+import math
 import os
 import select
 from pathlib import Path
 
-from trainer_hooks.errors import LauncherGoneError
+from trainer_hooks.errors import ConfigError, LauncherGoneError
+
+GRACE_VARIABLE = "REPRIEVE_GRACE_S"
+"""Seconds between a stop signal and SIGKILL, where somebody knows; ``launch --window`` does."""
 
 VARIABLE = "REPRIEVE_LAUNCHER"
 """``pid:start time:pid namespace`` of the launcher: a pid alone may mean another process by now."""
@@ -39,6 +43,24 @@ def open_launcher() -> int | None:
     except (OSError, ValueError):
         pass
     raise LauncherGoneError(f"the launcher {wanted} of this rank has died: nothing is started")
+
+
+def told_grace_s() -> float | None:
+    """Return how long this process has after a stop signal; None if nobody has said.
+
+    Raises:
+        ConfigError: What was said is no number of seconds.
+    """
+    text = os.environ.get(GRACE_VARIABLE)
+    if text is None:
+        return None
+    try:
+        grace_s = float(text)
+    except ValueError:
+        grace_s = -1.0
+    if not 0 <= grace_s < math.inf:
+        raise ConfigError(f"{GRACE_VARIABLE} is a number of seconds, not {text!r}")
+    return grace_s
 
 
 def _has_died(descriptor: int) -> bool:

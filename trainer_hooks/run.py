@@ -14,7 +14,7 @@ from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import Decision
 from trainer_hooks.guard import Guard
 from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
-from trainer_hooks.launched import open_launcher
+from trainer_hooks.launched import open_launcher, told_grace_s
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.pace import Pace
@@ -57,11 +57,13 @@ class Run:
 
         Raises:
             LauncherGoneError: The launcher has died before this rank began.
+            ConfigError: The environment, or the process group, is not as it has to be.
         """
+        grace_s = told_grace_s()
         launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
         self.world = World.connect()
         self.departure = Departure(self.world)
-        self._listener = StopListener(self._on_news, launcher=launcher)
+        self._listener = StopListener(self._on_news, launcher=launcher, grace_s=grace_s)
         self.agreement = StepAgreement(
             self.world, self._listener.pending, self._on_stop, self._figures
         )

@@ -11,10 +11,12 @@ import select
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from inotify_simple import INotify, flags
 
+from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import FlagError
 from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
 from trainer_hooks.signals import SignalPipe
@@ -37,6 +39,7 @@ class StopListener:
         on_news: Called from the listener's thread whenever ``pending()`` has changed.
         flag_path: The flag file; None stands for the run directory's.
         launcher: Descriptor of the launcher's process, whose death is a stop too; closed with us.
+        grace_s: How long a stop signal leaves; None if nobody knows.
     """
 
     def __init__(
@@ -45,7 +48,10 @@ class StopListener:
         *,
         flag_path: Path | None = None,
         launcher: int | None = None,
+        grace_s: float | None = None,
     ) -> None:
+        self._grace_s = grace_s
+        self._signalled_s: float | None = None
         self._launcher = launcher
         self._launcher_is_gone = False
         self._on_news = on_news
@@ -137,16 +143,25 @@ class StopListener:
         self._on_news()
 
     def _most_urgent(self) -> StopNotice | None:
-        """A flag that says stop knows a deadline, a signal does not; advice comes last."""
-        flag = self._flag()
+        """A flag that says stop knows more than a signal, which may leave less; advice is last."""
+        flag, signalled = self._flag(), self._signalled()
         if flag is not None and flag.is_stop:
-            return flag
-        if self._signals.received:
-            names = "+".join(signal.Signals(n).name for n in sorted(self._signals.received))
-            return StopNotice(id=names, is_stop=True, deadline_s=None, source="signal")
+            known = [n.deadline_s for n in (flag, signalled) if n and n.deadline_s is not None]
+            return replace(flag, deadline_s=min(known, default=None))
+        if signalled is not None:
+            return signalled
         if self._launcher_is_gone:
             return StopNotice(id="launcher-gone", is_stop=True, deadline_s=None, source="launcher")
         return flag
+
+    def _signalled(self) -> StopNotice | None:
+        if not self._signals.received:
+            return None
+        if self._signalled_s is None:
+            self._signalled_s = boottime_s()
+        names = "+".join(signal.Signals(n).name for n in sorted(self._signals.received))
+        deadline_s = None if self._grace_s is None else self._signalled_s + self._grace_s
+        return StopNotice(id=names, is_stop=True, deadline_s=deadline_s, source="signal")
 
     def _flag(self) -> StopNotice | None:
         try:

@@ -261,6 +261,7 @@ def test_launch_gives_the_ranks_the_window_and_fresh_stores(tmp_path: Path) -> N
         import resource
         assert os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] == "1"
         assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "85"
+        assert os.environ["REPRIEVE_GRACE_S"] == "85"
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         assert soft == hard
         report('finished')

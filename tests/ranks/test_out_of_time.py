@@ -115,3 +115,18 @@ def test_ranks_leave_when_one_is_stuck_in_a_step(tiny: Tiny, tmp_path: Path) -> 
     job = start(replace(tiny, in_step=hang), tmp_path)
     assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
     assert "leaving, whatever the training hangs in" in job.log(0)
+
+
+def test_ranks_leave_before_they_are_killed_when_the_grace_of_a_signal_is_known(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a notice: what ``launch --window`` has said is a deadline, too."""
+
+    def hang(rank: int, step: int) -> None:
+        if (rank, step) == (1, 12):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(FOR_EVER_S)
+
+    monkeypatch.setenv("REPRIEVE_GRACE_S", "6")
+    job = start(replace(tiny, in_step=hang), tmp_path)
+    assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)

@@ -12,8 +12,12 @@ from trainer_hooks.stop import StopListener
 class Heard:
     """A listener that is running, and what it has told whoever asked."""
 
-    def __init__(self, run_dir: Path, launcher: int | None = None) -> None:
-        self.listener = StopListener(self._note, flag_path=run_dir / FLAG_NAME, launcher=launcher)
+    def __init__(
+        self, run_dir: Path, launcher: int | None = None, grace_s: float | None = None
+    ) -> None:
+        self.listener = StopListener(
+            self._note, flag_path=run_dir / FLAG_NAME, launcher=launcher, grace_s=grace_s
+        )
         self.ids: list[str | None] = []
         """The id of the pending notice at each news; None when it was withdrawn."""
 
@@ -28,9 +32,9 @@ class Heard:
 
 
 @contextmanager
-def listening(run_dir: Path) -> Iterator[Heard]:
+def listening(run_dir: Path, grace_s: float | None = None) -> Iterator[Heard]:
     """Listen in this process."""
-    heard = Heard(run_dir)
+    heard = Heard(run_dir, grace_s=grace_s)
     heard.listener.start()
     yield heard
     heard.listener.close()

@@ -18,10 +18,12 @@ class Launched:
 
     def __init__(self) -> None:
         self.torchruns: list[str] = []
-        self.window_s = 0.0
+        self.window_s: float | None = 0.0
         self.end: LaunchReport | Exception = LaunchReport(exit_code=75, reason="saved")
 
-    def __call__(self, arguments: list[str], *, window_s: float, **_: object) -> LaunchReport:
+    def __call__(
+        self, arguments: list[str], *, window_s: float | None, **_: object
+    ) -> LaunchReport:
         self.torchruns, self.window_s = list(arguments), window_s
         if isinstance(self.end, Exception):
             raise self.end
@@ -47,21 +49,21 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
 @pytest.mark.parametrize(
     ("arguments", "window_s", "torchruns"),
     [
-        (["train.py"], 120.0, ["train.py"]),
+        (["train.py"], None, ["train.py"]),
         (["--window", "30", "train.py"], 30.0, ["train.py"]),
         (["--window=30", "train.py"], 30.0, ["train.py"]),
-        (["--nproc-per-node=2", "train.py"], 120.0, ["--nproc-per-node=2", "train.py"]),
+        (["--nproc-per-node=2", "train.py"], None, ["--nproc-per-node=2", "train.py"]),
         (
             ["--window=30", "--nproc-per-node", "2", "train.py", "--window", "5", "-h"],
             30.0,
             ["--nproc-per-node", "2", "train.py", "--window", "5", "-h"],
         ),
-        (["train.py", "--report", "x", "--help"], 120.0, ["train.py", "--report", "x", "--help"]),
-        (["-m", "--window=3", "module"], 120.0, ["-m", "--window=3", "module"]),
+        (["train.py", "--report", "x", "--help"], None, ["train.py", "--report", "x", "--help"]),
+        (["-m", "--window=3", "module"], None, ["-m", "--window=3", "module"]),
     ],
 )
 def test_options_are_torchruns_when_they_follow_the_first_of_its_own(
-    launched: Launched, arguments: list[str], window_s: float, torchruns: list[str]
+    launched: Launched, arguments: list[str], window_s: float | None, torchruns: list[str]
 ) -> None:
     """Ours come first; the script's own are never touched."""
     assert cli.run(["launch", *arguments]) == 75
@@ -121,7 +123,14 @@ def test_help_is_given_when_it_is_asked_for(
     assert arguments[0] != "launch" or "75    preempted" in said
 
 
-@pytest.mark.parametrize("arguments", [[], ["lunch"], ["launch", "--window", "soon", "x.py"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["lunch"],
+        *[["launch", "--window", odd, "x.py"] for odd in ("soon", "0", "-5", "nan", "inf", "")],
+    ],
+)
 def test_command_line_is_refused_when_it_makes_no_sense(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainer_hooks.errors import LauncherGoneError
-from trainer_hooks.launched import VARIABLE, introduce_launcher, open_launcher
+from trainer_hooks.errors import ConfigError, LauncherGoneError
+from trainer_hooks.launched import (
+    GRACE_VARIABLE,
+    VARIABLE,
+    introduce_launcher,
+    open_launcher,
+    told_grace_s,
+)
 
 
 @pytest.fixture
@@ -91,3 +97,26 @@ def test_launcher_is_unknown_when_it_lives_in_another_pid_namespace(
     """There its pid means somebody else."""
     monkeypatch.setenv(VARIABLE, f"{os.getpid()}:1:1")
     assert open_launcher() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "grace_s"), [(None, None), ("85", 85.0), ("0", 0.0), ("2.5", 2.5)]
+)
+def test_grace_is_known_when_somebody_has_said_it(
+    monkeypatch: pytest.MonkeyPatch, text: str | None, grace_s: float | None
+) -> None:
+    """The launcher, or whoever starts ranks without one."""
+    monkeypatch.delenv(GRACE_VARIABLE, raising=False)
+    if text is not None:
+        monkeypatch.setenv(GRACE_VARIABLE, text)
+    assert told_grace_s() == grace_s
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1", "nan", "inf"])
+def test_grace_is_refused_when_it_is_no_number_of_seconds(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """By name."""
+    monkeypatch.setenv(GRACE_VARIABLE, text)
+    with pytest.raises(ConfigError, match=GRACE_VARIABLE):
+        told_grace_s()

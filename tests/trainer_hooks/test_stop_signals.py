@@ -14,6 +14,7 @@ from torch.distributed import HashStore
 from tests.support.flags import put_flag, remove_flag
 from tests.support.heard import Heard, listening
 from tests.support.leaks import open_descriptors, thread_names
+from trainer_hooks.clock import seconds_left
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import FLAG_NAME
 from trainer_hooks.stop import StopListener
@@ -55,6 +56,37 @@ def test_flag_counts_when_signal_and_flag_come_together(tmp_path: Path) -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
         remove_flag(tmp_path)
         heard.wait_for("SIGTERM", "flag", "SIGUSR1+SIGTERM")
+
+
+def left_s(heard: Heard) -> float:
+    """Return what the pending notice leaves, at least 0."""
+    notice = heard.listener.pending()
+    assert notice is not None
+    left_s = seconds_left(notice.deadline_s)
+    assert left_s is not None
+    return left_s
+
+
+@pytest.mark.usefixtures("events_only")
+@pytest.mark.parametrize(("flag_s", "sooner_s"), [(1000.0, 300.0), (100.0, 100.0)])
+def test_signal_has_a_deadline_when_its_grace_is_known(
+    tmp_path: Path, flag_s: float, sooner_s: float
+) -> None:
+    """From when it was heard, however often it comes; beside a flag the sooner one counts."""
+    with listening(tmp_path, grace_s=300.0) as heard:
+        os.kill(os.getpid(), signal.SIGTERM)
+        heard.wait_for("SIGTERM")
+        assert left_s(heard) == pytest.approx(300, abs=30)
+        first = heard.listener.pending()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        heard.wait_for("SIGTERM", "SIGUSR1+SIGTERM")
+        second = heard.listener.pending()
+        assert first is not None
+        assert second is not None
+        assert first.deadline_s == second.deadline_s
+        put_flag(tmp_path, notice_id="flag", left_s=flag_s)
+        heard.wait_for("SIGTERM", "SIGUSR1+SIGTERM", "flag")
+        assert left_s(heard) == pytest.approx(sooner_s, abs=30)
 
 
 @pytest.mark.usefixtures("events_only")

@@ -25,7 +25,7 @@ from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
 from trainer_hooks.launch.report import LaunchReport, nothing_started
 from trainer_hooks.launch.waiting import StopWhileWaiting
-from trainer_hooks.launched import introduce_launcher
+from trainer_hooks.launched import GRACE_VARIABLE, introduce_launcher
 from trainer_hooks.results import (
     RESULT_DIR_VARIABLE,
     RankResult,
@@ -47,18 +47,23 @@ _TORCHRUN: Any = torch.distributed.run
 AGENT_EXIT_S = 5.0
 """What the agent itself needs after its workers, out of the window."""
 
+DEFAULT_WINDOW_S = 120.0
+"""AWS Spot's notice (cloud-contract 0, 2026-11-30); ranks that are done leave at once anyway."""
+
+_TIMEOUT_VARIABLE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+
 _SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """torchrun's own, and SIGUSR1: an agent that does not handle it dies and leaves orphans."""
 
 
 def launch(
-    arguments: Sequence[str], *, window_s: float, leave: Callable[[LaunchReport], NoReturn]
+    arguments: Sequence[str], *, window_s: float | None, leave: Callable[[LaunchReport], NoReturn]
 ) -> LaunchReport:
     """Run a script on this node's ranks as torchrun does, and say how it ended.
 
     Args:
         arguments: torchrun's own, then the script and its arguments.
-        window_s: How long the ranks may take between SIGTERM and their exit.
+        window_s: Seconds between SIGTERM and SIGKILL on this platform; None if nobody has said.
         leave: Ends the process with a report; called from a thread when a stop comes while no
             rank has been started.
     """
@@ -71,7 +76,7 @@ def launch(
         if not exit_.code:
             raise
         raise ConfigError("torchrun does not understand these arguments, see above") from exit_
-    _set_environment(window_s)
+    _set_environment(window_s, options.shutdown_timeout)
     _raise_file_limit()
     ranks = _TORCHRUN.determine_local_world_size(options.nproc_per_node)
     if ranks > 1:
@@ -140,12 +145,37 @@ def _is_news(record: logging.LogRecord) -> bool:
     return f"failed (exitcode: {EXIT_PREEMPTED})" not in record.getMessage()
 
 
-def _set_environment(window_s: float) -> None:
-    # A --shutdown-timeout on the command line wins over the variable.
+def _set_environment(window_s: float | None, own_timeout_s: int | None) -> None:
+    """Give the ranks their time, and tell them of it if anybody knows what it is.
+
+    Args:
+        window_s: As for ``launch``.
+        own_timeout_s: torchrun's own ``--shutdown-timeout``, which wins over its variable.
+
+    Raises:
+        ConfigError: torchrun's variable is no number.
+    """
     # With the worker store shared with the agent, an in-agent restart breaks gloo (8.4).
     os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    grace = str(max(1, int(window_s - AGENT_EXIT_S)))
-    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", grace)
+    timeouts = [] if own_timeout_s is None else [own_timeout_s]
+    if own_timeout_s is None and (text := os.environ.get(_TIMEOUT_VARIABLE)) is not None:
+        timeouts = [_whole_seconds(text)]
+    if window_s is not None:
+        timeouts.append(_agents_timeout_s(window_s))
+    os.environ.setdefault(_TIMEOUT_VARIABLE, str(_agents_timeout_s(window_s or DEFAULT_WINDOW_S)))
+    if timeouts:  # a default is no deadline to count on: the platform's may be sooner
+        os.environ[GRACE_VARIABLE] = str(min(timeouts))
+
+
+def _agents_timeout_s(window_s: float) -> int:
+    return max(1, int(window_s - AGENT_EXIT_S))
+
+
+def _whole_seconds(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ConfigError(f"{_TIMEOUT_VARIABLE} counts whole seconds, not {text!r}") from error
 
 
 def _raise_file_limit() -> None:

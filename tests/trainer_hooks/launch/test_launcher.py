@@ -7,10 +7,12 @@ from typing import NoReturn
 import pytest
 
 from tests.support.flags import put_flag
+from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import FLAG_NAME, OVERDUE_S
 from trainer_hooks.launch import launcher
 from trainer_hooks.launch.launcher import launch
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
+from trainer_hooks.launched import GRACE_VARIABLE
 from trainer_hooks.results import RankResult, RankState
 
 
@@ -99,3 +101,42 @@ def test_summary_names_states_and_steps_when_ranks_have_left_word() -> None:
     assert launcher._summary(ranks, "rank 2 exited with 3").endswith("; rank 2 exited with 3")
     assert launcher._summary([None], "why") == "why"
     assert "does not use TrainerHooks" in launcher._summary([None], None)
+
+
+@pytest.mark.parametrize(
+    ("said", "timeout", "grace"),
+    [
+        ((None, None, None), "115", None),
+        ((90.0, None, None), "85", "85"),
+        ((3.0, None, None), "1", "1"),
+        ((None, 40, None), "115", "40"),
+        ((90.0, 40, None), "85", "40"),
+        ((30.0, 40, None), "25", "25"),
+        ((None, None, "50"), "50", "50"),
+        ((90.0, None, "50"), "50", "50"),
+        ((90.0, 40, "50"), "50", "40"),
+    ],
+)
+def test_ranks_are_told_their_grace_when_somebody_knows_it(
+    monkeypatch: pytest.MonkeyPatch,
+    said: tuple[float | None, int | None, str | None],
+    timeout: str,
+    grace: str | None,
+) -> None:
+    """By our option, torchrun's option or its variable; the shortest is when they end."""
+    window_s, option_s, variable = said
+    environ = {} if variable is None else {launcher._TIMEOUT_VARIABLE: variable}
+    monkeypatch.setattr("os.environ", environ)
+    launcher._set_environment(window_s, option_s)
+    assert environ[launcher._TIMEOUT_VARIABLE] == timeout
+    assert environ.get(GRACE_VARIABLE) == grace
+
+
+def test_launch_is_refused_when_torchruns_variable_is_no_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By name, and not as a traceback of torchrun's."""
+    monkeypatch.setenv(launcher._TIMEOUT_VARIABLE, "soon")
+    monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+    with pytest.raises(ConfigError, match="counts whole seconds, not 'soon'"):
+        launcher._set_environment(None, None)
