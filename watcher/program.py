@@ -40,6 +40,7 @@ class Program:
         self._is_skipping = False
         self._lines = asyncio.StreamReader(limit=_CHUNK_BYTES)
         self._words = _LastWords()
+        self._unread = [process.stdout, process.stderr]
         self._transports: list[asyncio.BaseTransport] = []
         self._status: asyncio.Future[int] = loop.create_future()
         self._pidfd = os.pidfd_open(process.pid)
@@ -58,7 +59,11 @@ class Program:
         except BaseException:
             birth.undo()
             raise
-        await program._listen()
+        try:
+            await program._listen()
+        except BaseException:
+            await program.end()
+            raise
         return program
 
     async def line(self) -> bytes | None:
@@ -111,9 +116,12 @@ class Program:
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()
         lines = asyncio.StreamReaderProtocol(self._lines)
-        out, _ = await loop.connect_read_pipe(lambda: lines, self._process.stdout)
-        err, _ = await loop.connect_read_pipe(lambda: self._words, self._process.stderr)
-        self._transports = [out, err]
+        out, _ = await loop.connect_read_pipe(lambda: lines, self._unread[0])
+        self._transports.append(out)
+        self._unread.pop(0)
+        err, _ = await loop.connect_read_pipe(lambda: self._words, self._unread[0])
+        self._transports.append(err)
+        self._unread.pop(0)
 
     def _on_end(self) -> None:
         """Kill what the leader has left behind, while its pid can't be anybody else's yet."""
@@ -130,6 +138,9 @@ class Program:
     def _close(self) -> None:
         for transport in self._transports:
             transport.close()
+        for pipe in self._unread:
+            if pipe is not None:
+                pipe.close()
 
 
 class _LastWords(asyncio.Protocol):

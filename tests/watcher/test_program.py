@@ -1,17 +1,22 @@
 """Another program beside the loop: what it says, how it ends, and that nothing of it is left."""
 
 import asyncio
+import gc
+import itertools
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from tests.support.clocks import eventually
+from tests.support.processes import lives
+from tests.support.waiting import wait_until
 from watcher.errors import SourceMalformed
 from watcher.program import LINE_LIMIT_BYTES, Process, Program
 from watcher.side_thread import SideThread
@@ -27,14 +32,6 @@ async def running(*argv: str) -> AsyncIterator[Program]:
         yield started
     finally:
         await started.end()
-
-
-def lives(pid: int) -> bool:
-    """Tell whether the process is there, and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 async def number(started: Program) -> int:
@@ -133,6 +130,28 @@ async def test_start_fails_when_the_program_can_not_be_run(
     """The caller learns the system's own reason."""
     with pytest.raises(error, match=argv[0]):
         await Program.start(argv, SideThread[Process]("test"))
+
+
+@pytest.mark.parametrize("pipes", [0, 1])
+async def test_program_never_outlives_a_start_that_was_cancelled_between_its_pipes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pipes: int
+) -> None:
+    """Nor do the pipes, of which pytest would tell."""
+    loop, pid_file = asyncio.get_running_loop(), tmp_path / "pid"
+    connect, connected = loop.connect_read_pipe, itertools.count()
+
+    async def cancelled(made: Callable[[], asyncio.Protocol], pipe: IO[bytes]) -> object:
+        if next(connected) == pipes:
+            await asyncio.to_thread(wait_until, pid_file.exists)
+            raise asyncio.CancelledError
+        return await connect(made, pipe)
+
+    monkeypatch.setattr(loop, "connect_read_pipe", cancelled)
+    script = f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 60"
+    with pytest.raises(asyncio.CancelledError):
+        await Program.start((SHELL, "-c", script), SideThread[Process]("test"))
+    assert not lives(int(pid_file.read_text()))
+    gc.collect()
 
 
 async def test_program_never_outlives_a_start_that_was_given_up(
