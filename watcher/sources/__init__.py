@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from watcher.sources import aws, azure
+from watcher.sources import aws, azure, command
 from watcher.sources.road import Road
 
 ROADS: Mapping[str, Road[Any]] = MappingProxyType(
@@ -13,6 +13,7 @@ ROADS: Mapping[str, Road[Any]] = MappingProxyType(
         for road in (
             aws.ROAD,
             azure.ROAD,
+            command.ROAD,
         )
     }
 )
