@@ -32,6 +32,8 @@ class Saves:
         attempt = _start_attempt(root, world)
         self._checkpointer = Checkpointer(root, world, attempt, save_every_steps=every_steps)
         self._resumed: ResumePoint | None = resume(root, state, world)
+        if self._resumed is not None and self._resumed.took_s is not None:
+            self._checkpointer.took_s.append(self._resumed.took_s)
 
     @property
     def resumed_step(self) -> int:
@@ -54,7 +56,7 @@ class Saves:
 
     @property
     def took_s(self) -> tuple[float, ...]:
-        """Seconds that this run's last saves took, from their beginning to their commit."""
+        """Seconds that the last saves took to their commit; the first may be another start's."""
         return tuple(self._checkpointer.took_s)
 
     @property

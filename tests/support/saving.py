@@ -34,5 +34,5 @@ def write_part(directory: Path, rank: int, files: Mapping[str, bytes]) -> None:
 def commit_save(root: Path, step: int, attempt: Attempt | None = None) -> Path:
     """Write and commit a save; return its directory."""
     name = write_save(root, step, attempt or start_attempt(root))
-    commit(root, name, world_size=len(FILES), save_every_steps=10)
+    commit(root, name, world_size=len(FILES), save_every_steps=10, took_s=1.5)
     return root / str(name)

@@ -28,6 +28,13 @@ def test_step_is_saved_when_a_notice_leaves_time_for_it(node: Node) -> None:
     assert node.told is RankState.SAVED
 
 
+def test_step_is_saved_when_only_an_earlier_start_has_measured_a_save(node: Node) -> None:
+    """Its checkpoint says how long it took: a run that is stopped again and again plans, too."""
+    node.train(Run(), until=3)
+    outcome = node.train(Run(seed=5), in_step=at(4, node.notice))
+    assert outcome == stopped(AtStop.EMERGENCY, step=5, committed_step=5)
+
+
 def test_step_is_not_saved_again_when_its_save_was_due(node: Node) -> None:
     """The save before the step is of the state at the stop before it."""
     outcome = node.train(Run(), in_step=at(5, node.settled_notice))

@@ -40,6 +40,8 @@ class CommitMarker:
     """Number of ranks that wrote it."""
     save_every_steps: int
     """The interval in force when it was taken."""
+    took_s: float | None
+    """Seconds from the beginning of the save to this marker; a resumed run plans by it."""
     created: str
     """RFC 3339, UTC, for people."""
     files: tuple[FileEntry, ...]
@@ -52,6 +54,7 @@ class CommitMarker:
             "attempt": str(self.name.attempt),
             "world_size": self.world_size,
             "save_every_steps": self.save_every_steps,
+            "took_s": self.took_s,
             "created": self.created,
             "files": [entry.to_json() for entry in self.files],
         }
@@ -110,7 +113,9 @@ def reserve(root: Path, name: SaveName) -> Path:
     return directory
 
 
-def commit(root: Path, name: SaveName, *, world_size: int, save_every_steps: int) -> CommitMarker:
+def commit(
+    root: Path, name: SaveName, *, world_size: int, save_every_steps: int, took_s: float
+) -> CommitMarker:
     """Turn a complete save into a checkpoint. The coordinator calls it, after all manifests.
 
     Raises:
@@ -126,6 +131,7 @@ def commit(root: Path, name: SaveName, *, world_size: int, save_every_steps: int
         name=name,
         world_size=world_size,
         save_every_steps=save_every_steps,
+        took_s=round(took_s, 3),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         files=tuple(files),
     )

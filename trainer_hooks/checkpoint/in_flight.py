@@ -10,7 +10,11 @@ from trainer_hooks.checkpoint.layout import SaveName
 class SaveInFlight:
     """One save between staging and its end; any thread may look at it."""
 
-    def __init__(self, name: SaveName, directory: Path, writer: DigestingWriter) -> None:
+    def __init__(
+        self, name: SaveName, directory: Path, writer: DigestingWriter, began_s: float
+    ) -> None:
+        self.began_s = began_s
+        """When it began, on the monotonic clock."""
         self.name = name
         self.directory = directory
         self.writer = writer

@@ -19,6 +19,9 @@ from trainer_hooks.untrusted import Json, read_json_object
 
 log = logging.getLogger(__name__)
 
+MAX_DURATION_S = 1e6
+"""Eleven days: no save takes that."""
+
 MAX_MARKER_BYTES = 64 * 1024 * 1024
 """About 400,000 files."""
 
@@ -108,10 +111,18 @@ def _read_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMar
                 name=name,
                 world_size=world_size,
                 save_every_steps=save_every_steps,
+                took_s=_duration_s(body.get("took_s")),
                 created=created,
                 files=_read_entries(path, files),
             )
     raise UncommittedError(f"{path}: unusable commit marker: not one of schema 1")
+
+
+def _duration_s(value: Json) -> float | None:
+    """Return a duration; None for what is none, which costs a plan and not the checkpoint."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < MAX_DURATION_S else None
 
 
 def _read_entries(path: Path, files: list[Json]) -> tuple[FileEntry, ...]:

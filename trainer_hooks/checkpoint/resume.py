@@ -34,6 +34,8 @@ class ResumePoint:
     path: Path
     own_rng: RankState | None
     """This rank's own state, if the same number of ranks wrote the checkpoint."""
+    took_s: float | None
+    """Seconds that its save took, if the same number of ranks made it, and it says so."""
 
     def restore_rng(self, seed: int, rank: int) -> None:
         """Set this rank's generators. Last of all, just before the first step.
@@ -130,7 +132,8 @@ def _prepare(path: Path, state: TrainState, world: World) -> tuple[_Prepared | N
         tensors = _targets(shared, state, reader)
     except CheckpointError as error:
         return None, [f"rank {world.rank}: {error}"]
-    point = ResumePoint(step=checkpoint.step, path=path, own_rng=own)
+    took_s = checkpoint.marker.took_s if same_world else None
+    point = ResumePoint(step=checkpoint.step, path=path, own_rng=own, took_s=took_s)
     return _Prepared(point, checkpoint.marker, shared, reader, tensors), []
 
 

@@ -122,7 +122,7 @@ class Checkpointer:
             self.began_s = None
             return
         directory = self._root / str(name)
-        save = SaveInFlight(name, directory, DigestingWriter(directory))
+        save = SaveInFlight(name, directory, DigestingWriter(directory), started)
         durable = self._stage(save, snapshot)
         self.stall_s = time.monotonic() - started
         self.last = save
@@ -242,6 +242,7 @@ class Checkpointer:
                 save.name,
                 world_size=self._world.size,
                 save_every_steps=self._save_every_steps,
+                took_s=time.monotonic() - save.began_s,
             )
         except CheckpointError as error:
             return str(error)

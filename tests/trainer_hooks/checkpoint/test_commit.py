@@ -30,7 +30,7 @@ from trainer_hooks.errors import CheckpointError, FencedError
 
 def do_commit(root: Path, name: SaveName) -> None:
     """Commit a save of two ranks."""
-    commit(root, name, world_size=2, save_every_steps=10)
+    commit(root, name, world_size=2, save_every_steps=10, took_s=1.5)
 
 
 def test_save_is_a_checkpoint_when_it_is_committed(tmp_path: Path) -> None:
@@ -45,6 +45,7 @@ def test_save_is_a_checkpoint_when_it_is_committed(tmp_path: Path) -> None:
     assert (checkpoint.step, checkpoint.path) == (300, root / str(name))
     assert checkpoint.marker.world_size == 2
     assert checkpoint.marker.save_every_steps == 10
+    assert checkpoint.marker.took_s == 1.5
     written = {name: len(data) for files in FILES for name, data in files.items()}
     assert {entry.name: entry.size for entry in checkpoint.marker.files} == written
     assert (root / LATEST).read_text() == f"{name}\n"
@@ -56,7 +57,7 @@ def test_marker_holds_a_digest_of_itself_when_it_is_written(tmp_path: Path) -> N
     digest = marker.pop("digest")
     assert digest == digest_of(canonical(marker))
     assert set(marker) == {
-        "schema", "step", "attempt", "world_size", "save_every_steps", "created", "files",
+        "schema", "step", "attempt", "world_size", "save_every_steps", "took_s", "created", "files",
     }  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def commit_with(
         failing(system, has_hard_links=has_hard_links),
         contextlib.suppress(Crashed, CheckpointError),
     ):
-        commit(root, name, world_size=2, save_every_steps=10)
+        commit(root, name, world_size=2, save_every_steps=10, took_s=1.5)
     return system.calls
 
 

@@ -143,6 +143,20 @@ def test_directory_is_passed_over_when_it_is_torn(
     assert str(raised.value) in line
 
 
+@pytest.mark.parametrize(
+    ("took", "took_s"),
+    [(None, None), ("1", None), (True, None), (-1, None), (1e7, None), (10**400, None), (2, 2.0)],
+)
+def test_checkpoint_is_right_when_it_does_not_say_how_long_it_took(
+    tmp_path: Path, attempt: Attempt, took: object, took_s: float | None
+) -> None:
+    """Nothing is lost but an estimate."""
+    rewrite(commit_save(tmp_path, 20, attempt), took_s=took)
+    newest = latest_committed(tmp_path)
+    assert newest is not None
+    assert newest.marker.took_s == took_s
+
+
 def test_checkpoint_is_right_when_a_shard_has_no_bytes(tmp_path: Path, attempt: Attempt) -> None:
     """A rank that had nothing to write: the marker names it so."""
     directory = commit_save(tmp_path, 10, attempt)

@@ -1,6 +1,7 @@
 """Resuming in a world of one: bit by bit, from the newest whole checkpoint, or not at all."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.distributed import HashStore
 
 from tests.support.training import Run
 from trainer_hooks.checkpoint.commit import start_attempt
+from trainer_hooks.checkpoint.latest import latest_committed
 from trainer_hooks.checkpoint.layout import MARKER, saves
 from trainer_hooks.checkpoint.resume import resume
 from trainer_hooks.checkpoint.saver import Checkpointer
@@ -75,6 +77,23 @@ def test_training_goes_on_bitwise_when_it_is_resumed(
     resumed.step(4)
     assert resumed.all() == straight.all()
     assert resumed.learning_rates == straight.learning_rates[3:]
+
+
+def test_time_of_its_save_is_known_when_as_many_ranks_resume(tmp_path: Path) -> None:
+    """To all ranks the same; of another number of ranks it says nothing."""
+    run = Run()
+    train_and_save(tmp_path, run, [2])
+    newest = latest_committed(tmp_path)
+    assert newest is not None
+    point = resume(tmp_path, Run().state, world())
+    assert point is not None
+    assert point.took_s is not None
+    assert point.took_s == newest.marker.took_s
+    more_ranks = replace(newest.marker, world_size=2)
+    (newest.path / MARKER).write_bytes(more_ranks.encode())
+    point = resume(tmp_path, Run().state, world())
+    assert point is not None
+    assert point.took_s is None
 
 
 def test_training_goes_on_bitwise_when_it_is_resumed_twice(tmp_path: Path) -> None:
