@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from watcher.simulator.aws.scenario import INSTANCE_KEYS as AWS_KEYS
+from watcher.simulator.azure.scenario import INSTANCE_KEYS as AZURE_KEYS
 from watcher.simulator.clouds import SIMULATORS
 from watcher.simulator.faults import FaultKind
 from watcher.simulator.gcp.scenario import INSTANCE_KEYS as GCP_KEYS
@@ -32,7 +33,11 @@ class Page:
 
 
 AWS = Page("aws", "simulator.md", AWS_KEYS)
-PAGES = (AWS, Page("gcp", "simulator-gcp.md", GCP_KEYS))
+PAGES = (
+    AWS,
+    Page("gcp", "simulator-gcp.md", GCP_KEYS),
+    Page("azure", "simulator-azure.md", AZURE_KEYS),
+)
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.cloud))
 
