@@ -57,6 +57,8 @@ class ScriptedGoogle:
         self._scripts: dict[str, list[tuple[int, object]]] = {
             METADATA + path: [(200, word)] for path, word in IDENTITY.items()
         }
+        self.play("universe/universe-domain", (200, "googleapis.com"))
+        self.play("instance/service-accounts/default/", (200, {"email": "me", "scopes": ["all"]}))
 
     def play(self, path: str, *answers: tuple[int, object]) -> None:
         """Answer ``path`` with these from now on; one without a slash first is metadata."""
@@ -71,6 +73,8 @@ class ScriptedGoogle:
         """Play the next answer for the path."""
         said = request.headers.get("Authorization", "")
         self.asked.append(Asked(request.method, request.path_qs, said, await request.read()))
+        if request.path == "/":  # Google's libraries ask whether it is there at all
+            return self._send(200, "computeMetadata/")
         is_metadata = request.path.startswith(METADATA)
         if is_metadata and request.headers.get("Metadata-Flavor") != "Google":
             return web.Response(status=403)
@@ -88,8 +92,11 @@ class ScriptedGoogle:
         return self._send(*answer)
 
     def _send(self, status: int, said: object) -> web.Response:
+        kind = "application/text" if isinstance(said, str) else "application/json"
         text = said if isinstance(said, str) else json.dumps(said)
-        return web.Response(status=status, text=text, headers={"Metadata-Flavor": self.flavor})
+        return web.Response(
+            status=status, text=text, content_type=kind, headers={"Metadata-Flavor": self.flavor}
+        )
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ and a fleet shares one quota; being known, they are kept by our own clock.
 
 import asyncio
 import logging
-import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from watcher.gcp.rest import GoogleApi
 from watcher.health import SourceHealth
 from watcher.notice import Moment, Notice, NoticeKind
 from watcher.sources.gcp_instance import COMPUTE, FIELDS, Instance, Seen, read_instance
+from watcher.sources.rarely import Rarely
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +29,7 @@ an end, so three looks see that. A thousand VMs ask 200 times a minute, an eight
 1,500 read requests a minute and region. Source: Compute Engine documentation, "API rate quotas"
 (read 2026-11-30)."""
 
-_FIRST_PAUSE_S = 5.0
-_LASTING = ("forbidden", "not_found", "no_account")
+LASTING = ("forbidden", "not_found", "no_account")
 """Refusals that pass only when a person has done something, so there is no hurry to ask again."""
 
 _RIGHTS = (
@@ -72,13 +71,12 @@ class GcpCompute:
         self._now = now
         self._clock = asyncio.get_running_loop().time
         self._known = {notice.id: notice for notice in adopted}
-        self._due_at = 0.0
-        self._pause_s = 0.0
+        self._rarely = Rarely(EVERY_S, LASTING)
 
     async def notices(self) -> AsyncIterator[Notice]:
         """Yield each notice once, and once more when it is withdrawn."""
         while True:
-            await asyncio.sleep(self._due_at - self._clock())
+            await asyncio.sleep(self._rarely.due_at - self._clock())
             for notice in await self._look():
                 yield notice
 
@@ -91,10 +89,9 @@ class GcpCompute:
             seen = await self._ask()
         except SourceError as error:
             error.key = KEY
-            self._wait_longer(error.outcome)
+            self._rarely.failed(self._clock(), error.outcome)
             raise
-        self._pause_s = 0.0
-        self._due_at = began + EVERY_S
+        self._rarely.answered(began)
         self.instance = seen.instance
         self.health.facts |= seen.instance.facts
         what = "present" if seen.notices else "absent"
@@ -108,17 +105,9 @@ class GcpCompute:
             path = f"/compute/v1/projects/{me.project}/zones/{me.zone}/instances/{me.name}"
             said = await self._api.call("GET", f"{path}?fields={FIELDS}")
         except GcpCallFailed as error:
-            why = f"{error}{_RIGHTS}" if error.outcome in _LASTING else str(error)
+            why = f"{error}{_RIGHTS}" if error.outcome in LASTING else str(error)
             raise SourceUnavailable(why, outcome=error.outcome) from error
         return read_instance(said, self._now(), me.id)
-
-    def _wait_longer(self, outcome: str) -> None:
-        """Put off the next look: each time for longer, and at once for long where that is known."""
-        longer_s = max(2 * self._pause_s, _FIRST_PAUSE_S)
-        self._pause_s = EVERY_S if outcome in _LASTING else min(longer_s, EVERY_S)
-        # Jitter spreads the nodes that one outage has synchronised.
-        jitter = 0.5 + 0.5 * random.random()  # noqa: S311 - no secret
-        self._due_at = self._clock() + self._pause_s * jitter
 
     def _news(self, seen: Seen) -> list[Notice]:
         """Return what was not known, and the withdrawal of what is not so any more."""

@@ -7,9 +7,9 @@ Source: Cloud Logging API reference v2, ``LogEntry``; Compute Engine documentati
 system events; reference sheet on cloud reclaim contracts, section 2.5 (all read 2026-11-30).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from watcher.errors import SourceMalformed
@@ -62,9 +62,8 @@ def parse_entry(body: bytes | str, received: Moment) -> Reading:
     if not isinstance(entry, dict) or not isinstance(entry.get("protoPayload"), dict):
         raise SourceMalformed("log entry: no object with protoPayload, as audit logs have it")
     said: Mapping[str, object] = entry["protoPayload"]
-    method = word(said.get("methodName"), _TEXT_LIMIT_CHARS)
-    act = METHODS.get(method or "")
-    if act is None or method is None or said.get("serviceName") != _SERVICE:
+    method = word(said.get("methodName"), _TEXT_LIMIT_CHARS) or ""
+    if method not in METHODS or said.get("serviceName") != _SERVICE:
         service = word(said.get("serviceName"))
         return Ignored(Grounds.UNKNOWN_KIND, f"no parser is for {method!r:.80} of {service!r:.40}")
     resource = _object(entry, "resource")
@@ -74,42 +73,64 @@ def parse_entry(body: bytes | str, received: Moment) -> Reading:
     instance_id = word(labels.get("instance_id"))
     if instance_id is None or not (instance_id.isascii() and instance_id.isdecimal()):
         raise SourceMalformed(f"log entry of {method}: {shown('instance_id', labels)}")
-    return _notice(entry, act, received, instance_id)
+    return Notices((_record(entry, method, instance_id).told(received),))
 
 
-def _notice(entry: Mapping[str, object], act: _Act, received: Moment, instance_id: str) -> Notices:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One act of the cloud on one VM, as a log entry or an operation has recorded it."""
+
+    method: str
+    """One of METHODS."""
+    name: str | None
+    """The operation's: an act that takes long has two log entries, and one of these."""
+    instance_id: str
+    emitted: datetime | None
+    """When it was recorded; None where that can't be read."""
+    words: Mapping[str, str | None]
+    """What else was said, for people."""
+    odd: Sequence[str] = ()
+
+    def told(self, received: Moment) -> ForInstance:
+        """Return the notice to the VM; the same from whichever record it is read."""
+        act = METHODS[self.method]
+        deadline = None
+        if act.window_s is not None:
+            ends = (self.emitted or received.wall) + timedelta(seconds=act.window_s)
+            deadline = Deadline.stated(ends, seen=received, longest_s=act.window_s)
+        name = self.name or (rfc3339(self.emitted) if self.emitted else None)
+        notice = Notice(
+            id=notice_id("gcp-audit", name, self.instance_id),
+            kind=act.kind,
+            source=PUBSUB,
+            received=received,
+            deadline=deadline,
+            action=self.method,
+            instance_id=self.instance_id,
+            detail=detail(self.words, self.odd),
+        )
+        return ForInstance(
+            notice=notice, instance_id=self.instance_id, over_if_booted_after=self.emitted
+        )
+
+
+def _record(entry: Mapping[str, object], method: str, instance_id: str) -> Record:
     said = _object(entry, "protoPayload")
-    method = word(said.get("methodName"), _TEXT_LIMIT_CHARS)
-    emitted = rfc3339_instant(entry.get("timestamp")) or rfc3339_instant(
-        entry.get("receiveTimestamp")
-    )
-    deadline = None
-    if act.window_s is not None:
-        ends = emitted or received.wall
-        ends += timedelta(seconds=act.window_s)
-        deadline = Deadline.stated(ends, seen=received, longest_s=act.window_s)
+    stamped = rfc3339_instant(entry.get("timestamp"))
     operation = word(_object(entry, "operation").get("id"), _TEXT_LIMIT_CHARS)
-    # An act that takes long has an entry at its begin and one at its end, of one operation.
-    name = operation or word(entry.get("insertId")) or (rfc3339(emitted) if emitted else None)
-    notice = Notice(
-        id=notice_id("gcp-audit", name, instance_id),
-        kind=act.kind,
-        source=PUBSUB,
-        received=received,
-        deadline=deadline,
-        action=method,
+    emitted = stamped or rfc3339_instant(entry.get("receiveTimestamp"))
+    return Record(
+        method=method,
+        name=operation or word(entry.get("insertId")),
         instance_id=instance_id,
-        detail=detail(
-            {
-                "timestamp": word(entry.get("timestamp")),
-                "resourceName": word(said.get("resourceName"), _TEXT_LIMIT_CHARS),
-                "message": word(_object(said, "status").get("message"), _TEXT_LIMIT_CHARS),
-            },
-            [] if emitted else [shown("timestamp", entry)],
-        ),
+        emitted=emitted,
+        words={
+            "timestamp": word(entry.get("timestamp")),
+            "resourceName": word(said.get("resourceName"), _TEXT_LIMIT_CHARS),
+            "message": word(_object(said, "status").get("message"), _TEXT_LIMIT_CHARS),
+        },
+        odd=[] if emitted else [shown("timestamp", entry)],
     )
-    told = ForInstance(notice=notice, instance_id=instance_id, over_if_booted_after=emitted)
-    return Notices((told,))
 
 
 def _object(said: Mapping[str, object], name: str) -> Mapping[str, object]:

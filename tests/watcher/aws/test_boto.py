@@ -15,7 +15,7 @@ import importlib, pkgutil, sys, watcher
 for module in pkgutil.walk_packages(watcher.__path__, "watcher."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-print([name for name in ("boto3", "botocore", "torch", "numpy") if name in sys.modules])
+print([name for name in ("boto3", "botocore", "google", "torch", "numpy") if name in sys.modules])
 """
 
 

@@ -159,14 +159,14 @@ async def test_pause_grows_when_the_api_is_away_and_is_long_when_it_refuses(
         for _ in range(8):
             with pytest.raises(SourceUnavailable):
                 await source._look()
-            pauses.append(source._pause_s)
+            pauses.append(source._rarely.pause_s)
         assert pauses == [5, 10, 20, 40, 80, 160, EVERY_S, EVERY_S]
         await source._look()
-        assert source._pause_s == 0
+        assert source._rarely.pause_s == 0
         for pause_s in (5, EVERY_S):
             with pytest.raises(SourceUnavailable):
                 await source._look()
-            assert source._pause_s == pause_s
+            assert source._rarely.pause_s == pause_s
 
 
 async def test_pause_is_long_when_there_is_no_service_account(
@@ -177,4 +177,4 @@ async def test_pause_is_long_when_there_is_no_service_account(
     async with source_of(google, clock) as source:
         with pytest.raises(SourceUnavailable, match=r"gcp\.compute = off"):
             await source._look()
-        assert source._pause_s == EVERY_S
+        assert source._rarely.pause_s == EVERY_S
