@@ -97,8 +97,15 @@ class DigestingWriter(FileSystemWriter):
 
         Raises:
             CheckpointError: An item of the plan was not written.
+            OSError: The disk is full, say.
         """
-        written: Future[list[WriteResult]] = super().write_data(plan, planner)
+        try:
+            written: Future[list[WriteResult]] = super().write_data(plan, planner)
+        except RuntimeError as error:
+            # torch's writer ends its file even then, and complains of the file it finds instead.
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise
         results = {result.index for result in written.wait()}
         missing = [item.index for item in plan.items if item.index not in results]
         if missing:

@@ -1,6 +1,7 @@
 """The checkpointer in a world of one: what it saves is committed, what fails does no harm."""
 
 import errno
+import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import torch
 from torch.distributed import HashStore
 
 from tests.support.training import Run
-from trainer_hooks.checkpoint import rank_state, saver
+from trainer_hooks.checkpoint import digest, rank_state, saver
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.digest import DigestingWriter
 from trainer_hooks.checkpoint.latest import damaged_files, latest_committed
@@ -178,6 +179,23 @@ def test_training_goes_on_when_a_write_fails(
     assert save(checkpointer, run, 3)
     assert newest_step(root) == 3
     assert checkpointer.failure is None
+
+
+@pytest.mark.parametrize("written", [0, 1, 3, 7])
+def test_reason_is_named_when_the_disk_is_full_in_the_midst_of_a_shard(
+    checkpointer: Checkpointer, run: Run, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    """And not what torch's writer makes of it."""
+    write, calls = digest._DigestedStream.write, itertools.count()
+
+    def fill(stream: Any, data: Any) -> int:  # noqa: ANN401 - io's own
+        if next(calls) >= written:
+            no_space()
+        return write(stream, data)
+
+    monkeypatch.setattr(digest._DigestedStream, "write", fill)
+    assert not save(checkpointer, run, 1)
+    assert "No space left on device" in str(checkpointer.failure)
 
 
 def test_save_ends_when_its_part_fails_while_dcp_still_writes(
