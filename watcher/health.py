@@ -40,8 +40,10 @@ class SourceHealth:
         self._metrics = metrics
         self._export()
 
-    def answered(self, key: str, what: str, at: Moment, *, took_s: float) -> bool:
+    def answered(self, key: str, what: str, at: Moment, *, took_s: float | None) -> bool:
         """Note a usable answer, ``present`` or ``absent``, that took ``took_s`` seconds.
+
+        None stands for an answer that was held back on purpose.
 
         Returns:
             Whether that is news worth a log line: the key was blind until now.
@@ -49,7 +51,8 @@ class SourceHealth:
         is_news = self.keys[key].blind_since is not None
         self.keys[key] = KeyHealth(None, "", what, at)
         self._metrics.fetches.labels(self.source, what).inc()
-        self._metrics.fetch_seconds.labels(self.source).observe(took_s)
+        if took_s is not None:
+            self._metrics.fetch_seconds.labels(self.source).observe(took_s)
         self._metrics.source_last_answer.labels(self.source).set(at.wall.timestamp())
         self._export()
         return is_news
