@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.azure_bodies import DATA, ME, body, document, event, left_s, only, read
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
-from watcher.sources.azure_document import PREEMPT_WINDOW_S, SCHEDULED_WINDOW_S
+from watcher.sources.azure_document import SCHEDULED_WINDOW_S
 
 MEANT: dict[str, list[tuple[NoticeKind, str, float]]] = {
     "none": [],
@@ -107,7 +107,7 @@ def test_event_is_ours_alone_when_no_other_is_named(names: list[str], is_alone: 
     ("changes", "expected_s"),
     [
         ({"NotBefore": "Mon, 30 Nov 2026 10:05:18 GMT"}, 10),
-        ({"NotBefore": "Mon, 30 Nov 2026 11:05:08 GMT"}, PREEMPT_WINDOW_S),
+        ({"NotBefore": "Mon, 30 Nov 2026 11:05:08 GMT"}, 30),
         ({"NotBefore": "Mon, 30 Nov 2026 09:05:08 GMT"}, -3600),
         ({"NotBefore": "2026-11-30T10:05:18Z"}, 10),
         ({"NotBefore": "2026-11-30T10:05:18.5"}, 10.5),
@@ -117,7 +117,7 @@ def test_event_is_ours_alone_when_no_other_is_named(names: list[str], is_alone: 
         ({"NotBefore": "", "EventStatus": "Started"}, 0),
         ({"EventStatus": "Started"}, 0),
         ({"EventStatus": "started "}, 0),
-        ({"EventType": "preempt", "NotBefore": "Mon, 30 Nov 2026 11:05:08 GMT"}, PREEMPT_WINDOW_S),
+        ({"EventType": "preempt", "NotBefore": "Mon, 30 Nov 2026 11:05:08 GMT"}, 30),
         ({"EventType": "Terminate", "NotBefore": "Mon, 30 Nov 2026 11:05:08 GMT"}, 900),
         ({"EventType": "Freeze", "NotBefore": "Mon, 30 Nov 2026 10:10:08 GMT"}, 300),
         ({"EventType": "Redeploy", "NotBefore": "Mon, 30 Nov 2099 10:10:08 GMT"}, 7_776_000),

@@ -144,6 +144,17 @@ def test_event_stays_longer_when_the_incarnation_has_not_changed(clock: TurnedCl
     assert watched.look(incarnation=2) == [withdrawal(told, "over")]
 
 
+def test_event_stays_longer_when_the_last_document_with_it_had_that_incarnation(
+    clock: TurnedClock,
+) -> None:
+    """An event of another machine has made it rise meanwhile."""
+    watched = Watched(clock)
+    watched.look(event("preempt"), incarnation=2)
+    watched.look(event("preempt"), event("sibling"), incarnation=3)
+    assert watched.until_over(incarnation=3) == 0
+    assert watched.until_over(incarnation=4) == 1
+
+
 def test_event_is_over_when_the_incarnation_is_another_or_unknown(clock: TurnedClock) -> None:
     """It may jump, start anew, or be missing; after a restart nobody knows the old one."""
     for before, after in ((2, 3), (2, 7), (7, 1), (None, 2), (2, None), (None, None)):
