@@ -76,6 +76,8 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "command.limit_s": "2",
         "command.kind": "shutdown",
         "command.window_s": "60",
+        "logind.watch": "on",
+        "logind.bus_address": "unix:path=/x",
         "relay.queue_url": "http://127.0.0.1:5000/123456789012/fleet",
         "relay.shared_queue": "true",
         "relay.cluster_tag": "kubernetes.io/cluster/blue=owned",

@@ -1,0 +1,296 @@
+"""The machine's own shutdown, against a logind of the test's own on a private bus."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.clocks import TurnedClock, eventually
+from tests.support.fake_logind import FakeLogind, PrivateBus
+from watcher import login_manager
+from watcher.errors import ConfigError
+from watcher.health import SourceHealth
+from watcher.metrics import Metrics
+from watcher.notice import Notice, NoticeKind
+from watcher.sources import logind
+from watcher.sources.logind import ID, KEY, NAME, ROAD, Logind, LogindConfig
+from watcher.supervise import keep_running
+
+pytestmark = pytest.mark.e2e
+
+
+@dataclass
+class Ears:
+    """The source under supervision, and what has come of it."""
+
+    source: Logind
+    health: SourceHealth
+    inbox: asyncio.Queue[Notice]
+
+    def heard(self) -> list[bool]:
+        """Take everything out of the inbox: whether each is taken back."""
+        notices = [self.inbox.get_nowait() for _ in range(self.inbox.qsize())]
+        assert {(notice.id, notice.kind) for notice in notices} <= {(ID, NoticeKind.SHUTDOWN)}
+        return [notice.withdrawn for notice in notices]
+
+    @property
+    def why(self) -> str:
+        """Why the source is blind; empty if it is not."""
+        return self.health.keys[KEY].why
+
+    @property
+    def inhibitor(self) -> str:
+        """What has become of the lock."""
+        return self.health.facts.get("inhibitor", "")
+
+
+@asynccontextmanager
+async def hearing(
+    address: str, clock: TurnedClock, adopted: Iterable[Notice] = ()
+) -> AsyncIterator[Ears]:
+    """Run the source as the daemon does."""
+    health = SourceHealth(NAME, (KEY,), clock(), Metrics())
+    source = Logind(address, health, clock, adopted)
+    ears = Ears(source, health, asyncio.Queue())
+    running = asyncio.create_task(keep_running(source, ears.inbox, clock))
+    try:
+        yield ears
+    finally:
+        assert not running.done(), "the source has ended by itself"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        source.close()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look and connect as often as a test has patience for."""
+    monkeypatch.setattr(logind, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(logind, "_AGAIN_S", 0.02)
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[PrivateBus]:
+    """Run a bus."""
+    bus = PrivateBus(tmp_path)
+    await bus.start()
+    yield bus
+    await bus.end()
+
+
+@pytest.fixture
+async def manager(bus: PrivateBus) -> AsyncIterator[FakeLogind]:
+    """Run a logind on the bus."""
+    manager = FakeLogind()
+    async with manager.serving(bus.address):
+        yield manager
+
+
+def shutdown(clock: TurnedClock) -> Notice:
+    """Build the notice that an earlier run has heard."""
+    return Notice(id=ID, kind=NoticeKind.SHUTDOWN, source=NAME, received=clock())
+
+
+def test_road_is_wanted_when_it_is_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside any cloud; a missing client is one line that names the extra."""
+    assert ROAD.cloud is None
+    assert ROAD.wanted(LogindConfig()) == {}
+    assert ROAD.wanted(LogindConfig(watch="on")) == {"logind": {NoticeKind.SHUTDOWN}}
+    monkeypatch.setattr(login_manager, "find_spec", lambda _name: None)
+    with pytest.raises(ConfigError, match=r"logind.watch needs dbus-fast.*\[logind\]"):
+        ROAD.wanted(LogindConfig(watch="on"))
+
+
+async def test_lock_is_held_before_anything_has_happened(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """One, for as long as the daemon runs; then it is given back."""
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: ears.inhibitor == "held")
+        assert manager.asked[0][::3] == ["shutdown", "delay"]
+        assert (ears.why, ears.health.facts["InhibitDelayMaxSec"]) == ("", "5")
+        for _ in range(3):
+            await asyncio.sleep(0.02)
+        assert (manager.locks(), len(manager.asked)) == (1, 1)
+    await eventually(lambda: manager.locks() == 0)
+
+
+async def test_shutdown_is_a_notice_until_the_limit_when_it_is_announced(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """It is told once, under the limit of this moment, and the lock stays meanwhile."""
+    manager.limit_us = 60_000_000
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: ears.inhibitor == "held")
+        manager.announce(start=True)
+        notice = await ears.inbox.get()
+        assert (notice.id, notice.kind, notice.source) == (ID, "shutdown", "logind")
+        assert notice.deadline is not None
+        assert notice.deadline.left_s(clock()) == 60
+        for _ in range(3):
+            await asyncio.sleep(0.02)
+        assert (ears.heard(), manager.locks()) == ([], 1)
+
+
+async def test_lock_is_given_back_before_the_limit_when_nobody_calls_it_off(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """After the notice, and no other is taken while the shutdown goes on."""
+    manager.limit_us = 700_000
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: ears.inhibitor == "held")
+        manager.announce(start=True)
+        await eventually(lambda: manager.locks() == 0)
+        assert ears.heard() == [False]
+        assert ears.inhibitor == "released"
+        for _ in range(3):
+            await asyncio.sleep(0.02)
+        assert len(manager.asked) == 1
+        manager.announce(start=False)
+        await eventually(lambda: manager.locks() == 1)
+        assert ears.heard() == [True]
+
+
+async def test_notice_is_taken_back_when_the_shutdown_is_called_off(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """The lock was not given back, so the next shutdown is delayed as well, for all its time."""
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: ears.inhibitor == "held")
+        for _ in range(2):
+            manager.announce(start=True)
+            await eventually(lambda: ears.inbox.qsize() == 1)
+            manager.announce(start=False)
+            await eventually(lambda: ears.inbox.qsize() == 2)
+            assert ears.heard() == [False, True]
+        assert (manager.locks(), len(manager.asked)) == (1, 1)
+
+
+async def test_shutdown_is_heard_without_a_lock_when_it_is_refused(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One clear line in the log; not blind; and a lock as soon as polkitd is there."""
+    manager.refusal = "AccessDenied"
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: len(manager.asked) >= 3)
+        assert ears.inhibitor == "refused: AccessDenied: Permission denied"
+        lines = [one.message for one in caplog.records if "no inhibitor" in one.message]
+        assert len(lines) == 1
+        assert "polkitd" in lines[0]
+        assert ears.why == ""
+        manager.announce(start=True)
+        notice = await ears.inbox.get()
+        assert (notice.deadline, notice.detail) == (None, {"inhibitor": ears.inhibitor})
+        manager.announce(start=False)
+        manager.refusal = None
+        await eventually(lambda: manager.locks() == 1)
+
+
+async def test_signal_is_ignored_when_it_is_not_logind_that_sends_it(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """Anybody may send a signal on a system bus, also to one program alone."""
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: ears.inhibitor == "held")
+        assert ears.source._manager is not None
+        ours = ears.source._manager._bus.unique_name
+        await bus.shout("PrepareForShutdown", value=True, to=ours)
+        await bus.shout("PrepareForShutdown", value=True)
+        manager.announce(start=True)
+        manager.announce(start=False)
+        await eventually(lambda: ears.inbox.qsize() == 2)
+        assert ears.heard() == [False, True]
+
+
+async def test_notice_stays_and_source_is_blind_when_the_bus_is_gone(
+    bus: PrivateBus, clock: TurnedClock
+) -> None:
+    """As in the middle of a shutdown; when it is back, logind's word counts again."""
+    first, second = FakeLogind(), FakeLogind()
+    first.limit_us = 60_000_000
+    async with hearing(bus.address, clock) as ears:
+        async with first.serving(bus.address):
+            await eventually(lambda: ears.inhibitor == "held")
+            first.announce(start=True)
+            await eventually(lambda: ears.inbox.qsize() == 1)
+            await bus.end()
+            await eventually(lambda: ears.why != "")
+            assert ears.heard() == [False]
+            assert first.locks() == 1, "the lock is no connection"
+        await bus.start()
+        second.is_preparing = True
+        async with second.serving(bus.address):
+            await eventually(lambda: ears.why == "")
+            assert ears.heard() == []
+            second.announce(start=False)
+            await eventually(lambda: ears.heard() == [True])
+            await eventually(lambda: second.locks() == 1)
+
+
+async def test_lock_is_taken_anew_when_logind_is_another(
+    bus: PrivateBus, clock: TurnedClock
+) -> None:
+    """Whatever the old one knew: the new lock first, then the old one back."""
+    first, second = FakeLogind(), FakeLogind()
+    async with hearing(bus.address, clock) as ears:
+        async with first.serving(bus.address):
+            await eventually(lambda: first.locks() == 1)
+        await eventually(lambda: ears.why != "")
+        assert first.locks() == 1
+        async with second.serving(bus.address):
+            await eventually(lambda: second.locks() == 1)
+            await eventually(lambda: first.locks() == 0)
+            assert ears.why == ""
+            second.announce(start=True)
+            await eventually(lambda: ears.inbox.qsize() == 1)
+
+
+@pytest.mark.parametrize("is_preparing", [True, False])
+async def test_notice_of_an_earlier_run_stands_only_while_logind_says_so(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock, *, is_preparing: bool
+) -> None:
+    """A daemon that is restarted in the middle tells nothing twice, and gets no lock."""
+    manager.is_preparing = is_preparing
+    async with hearing(bus.address, clock, [shutdown(clock)]) as ears:
+        await eventually(lambda: ears.why == "")
+        await eventually(lambda: manager.locks() == (0 if is_preparing else 1))
+        assert ears.heard() == ([] if is_preparing else [True])
+
+
+async def test_shutdown_is_heard_when_it_began_before_the_daemon(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """Without a deadline, as nobody knows since when."""
+    manager.is_preparing = True
+    async with hearing(bus.address, clock) as ears:
+        notice = await ears.inbox.get()
+        assert (notice.id, notice.deadline) == (ID, None)
+        assert manager.asked == []
+
+
+@pytest.mark.parametrize("address", ["unix:path=/nonexistent/bus", "nonsense", "unix:x=1"])
+async def test_source_is_blind_when_there_is_no_bus(address: str, clock: TurnedClock) -> None:
+    """It may come up later; the address is in the reason."""
+    async with hearing(address, clock) as ears:
+        await eventually(lambda: address in ears.why)
+        assert ears.heard() == []
+
+
+async def test_source_is_blind_when_the_bus_does_not_answer(
+    tmp_path: Path, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that is stopped accepts connections and says nothing."""
+    monkeypatch.setattr(login_manager, "CALL_LIMIT_S", 0.1)
+    path = tmp_path / "bus"
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(30)
+        writer.close()
+
+    server = await asyncio.start_unix_server(silent, path)
+    async with hearing(f"unix:path={path}", clock) as ears:
+        await eventually(lambda: "no answer within 0.1 s" in ears.why)
+    server.close()
