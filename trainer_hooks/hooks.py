@@ -9,7 +9,6 @@ from typing import Self, TypeVar
 from torch.utils.data import DataLoader
 
 from trainer_hooks.batches import counted_batches
-from trainer_hooks.decision import RESTORING, Outcome
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
@@ -76,7 +75,7 @@ class TrainerHooks:
         run.meet()
         try:
             run.agreement.start()
-            if not self._is_stopped_at(RESTORING.step):
+            if not run.is_stopped_before_restore():
                 run.restore(self._root, self._state, self._save_every)
         except BaseException:
             run.close()
@@ -113,7 +112,7 @@ class TrainerHooks:
         run.is_finished = False
         run.until = None if self._always_stop else until
         while True:
-            is_stopped = self._is_stopped_at(run.step)
+            is_stopped = run.is_stopped_before_step()
             if run.saves is None:
                 return
             if run.step >= until:
@@ -130,7 +129,29 @@ class TrainerHooks:
             run.pace.begin()
             yield run.step
             run.pace.end()
+            if run.has_stopped:  # at a boundary within the step, which is not finished
+                return
             run.step += 1
+
+    def boundary(self) -> bool:
+        """Tell whether all ranks stop here, inside a step: an evaluation, an accumulation.
+
+        For steps that take long. Every rank calls it equally often between the same steps, outside
+        of any collective. True: leave the step at once, by ``break`` or ``return``; the loop over
+        ``steps`` ends then, and the step does not count. Nothing new is saved here: half a step is
+        no state.
+
+        Raises:
+            AgreementError: The Store is lost.
+        """
+        return self._run.is_stopped_within_step()
+
+    def alive(self) -> None:
+        """Say that the training is under way, where only some ranks are: it stops nobody.
+
+        It puts off the warning that no boundary is reached after a stop was agreed.
+        """
+        self._run.overdue.note_alive()
 
     def batches(self, loader: DataLoader[B]) -> Iterator[B]:
         """Iterate over a DataLoader from the restored data position on, without end.
@@ -154,17 +175,6 @@ class TrainerHooks:
     def outcome(self) -> RunOutcome:
         """How the run stands."""
         return self._run.outcome
-
-    def _is_stopped_at(self, step: int) -> bool:
-        """Pass the boundary before ``step``, taking advice on the way; True if all stop here."""
-        run = self._run
-        while (decision := run.agreement.reached(step)) is not None:
-            if decision.outcome is Outcome.STOP:
-                run.note_stop(decision)
-                return True
-            if run.saves is not None:
-                run.saves.save(step)  # advice: the next save is brought forward to here
-        return False
 
     def _finish(self, saves: Saves) -> None:
         """Save and commit the state at ``until``; all ranks agree whether that came in time."""

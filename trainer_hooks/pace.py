@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable
 
-FORGETS = 0.1
-"""The part of a slow step that each later one takes away: after 20 steps an eighth is left."""
+FORGETS = 0.02
+"""The part of a slow step that each later one takes away: after 100 steps an eighth is left. So
+an evaluation counts for some of the steps that follow it, and a compilation not for ever."""
 
 
 class Pace:

@@ -24,8 +24,9 @@ def decide(records: Iterable[Published]) -> Decision:
     stops = [record for record in in_force if record.is_stop]
     furthest = max(record.position for record in records)
     causes = tuple(sorted({r.notice_id for r in in_force if r.notice_id is not None}))
+    whole = Position.just_before(furthest.step + 1)  # half a step is no state to be saved
     if not stops:
-        return Decision(outcome=Outcome.SAVE, last=furthest, causes=causes)
+        return Decision(outcome=Outcome.SAVE, last=whole, causes=causes)
     known = [record.left_s for record in stops if record.left_s is not None]
     planned = _plan(records, stops, furthest)
     stop = Decision(
@@ -38,9 +39,7 @@ def decide(records: Iterable[Published]) -> Decision:
     )
     if planned.at_stop is None:
         return replace(stop, outcome=Outcome.END, last=None)
-    if planned.at_stop is AtStop.EMERGENCY:  # half a step is no state to be saved
-        return replace(stop, last=Position.just_before(furthest.step + 1))
-    return stop
+    return replace(stop, last=whole) if planned.at_stop is AtStop.EMERGENCY else stop
 
 
 def _plan(records: Sequence[Published], stops: Sequence[Published], furthest: Position) -> Plan:

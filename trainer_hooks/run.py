@@ -5,18 +5,20 @@ agreed stop, a deadline, comes in here.
 """
 
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from trainer_hooks.agreement import StepAgreement
 from trainer_hooks.at_stop import AtStop, Figures
 from trainer_hooks.clock import boottime_s, seconds_left
-from trainer_hooks.decision import Decision
+from trainer_hooks.decision import RESTORING, Decision, Outcome, Position
 from trainer_hooks.guard import Guard
 from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
 from trainer_hooks.launched import open_launcher, told_grace_s
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
+from trainer_hooks.overdue import Overdue
 from trainer_hooks.pace import Pace
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
@@ -49,6 +51,7 @@ class Run:
         """None until this start has restored, and for good if a stop came before that."""
         self._exits = exits
         self._stop: Decision | None = None
+        self._passed = RESTORING
         self._report = Report()
         self.guard = Guard(self._leave_now if exits else None)
 
@@ -67,6 +70,7 @@ class Run:
         self.agreement = StepAgreement(
             self.world, self._listener.pending, self._on_stop, self._figures
         )
+        self.overdue = Overdue(threading.get_ident())
         self._listener.start()
 
     def restore(self, root: Path, state: TrainState, save_every: int) -> None:
@@ -78,10 +82,12 @@ class Run:
         """
         self.saves = Saves(root, state, self.world, save_every)
         self.step = self.saves.resumed_step
+        self._passed = Position(self.step - 1)
 
     def close(self) -> None:
         """Give back what listening and guarding have taken."""
         self._listener.close()
+        self.overdue.note_reached()
         self.guard.close()
 
     @property
@@ -95,12 +101,47 @@ class Run:
             at_stop=None if self._stop is None else self._stop.at_stop,
         )
 
+    @property
+    def has_stopped(self) -> bool:
+        """True once this rank has come to where all stop."""
+        return self._stop is not None
+
+    def is_stopped_before_restore(self) -> bool:
+        """Tell whether all ranks stop before any has restored a checkpoint."""
+        return self._is_stopped_at(RESTORING)
+
+    def is_stopped_before_step(self) -> bool:
+        """Pass the boundary before the next step, saving there if that is advised.
+
+        Returns:
+            Whether all ranks stop here.
+        """
+        # Of a step that was begun before: no boundary may come before one that was passed.
+        boundary = max(Position(self.step), self._passed)
+        return self.has_stopped or self._is_stopped_at(boundary, saves=self.saves)
+
+    def is_stopped_within_step(self) -> bool:
+        """Pass one more boundary of the step; tell whether all ranks stop here."""
+        self.overdue.note_alive()
+        return self._is_stopped_at(Position(self._passed.step, self._passed.tick + 1))
+
+    def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
+        while (decision := self.agreement.reached(*boundary)) is not None:
+            if decision.outcome is Outcome.STOP:
+                self.note_stop(decision)
+                return True
+            if saves is not None:
+                saves.save(self.step)  # advice: the next save is brought forward to here
+        self._passed = boundary
+        return False
+
     def note_begun(self) -> None:
         """Tell the launcher that the first step begins."""
         self._tell(RankState.RUNNING)
 
     def note_stop(self, decision: Decision) -> None:
         """Take note that this rank has come to where all stop."""
+        self.overdue.note_reached()
         if self._stop is None:
             self._stop = decision
             self._report.note("agreed", self.agreement.decided_at)
@@ -177,9 +218,12 @@ class Run:
 
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
-        if self.agreement.stop is None:
+        stop = self.agreement.stop
+        if stop is None:
             self.guard.disarm()
             return
+        if stop.outcome is Outcome.STOP and not self.has_stopped:
+            self.overdue.expect()
         own = self._listener.pending()
         self.guard.arm(self.agreement.deadline_s)
         self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)

@@ -220,3 +220,20 @@ def test_a_run_is_bitwise_the_same_when_it_was_stopped_twice(tiny: Tiny, tmp_pat
     for rank in range(2):
         assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
         assert len(history(tiny.log_dir, rank)) == 30
+
+
+def test_ranks_stop_at_one_boundary_within_a_step_when_its_parts_have_some(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """In a step of a thousand collectives, which would hang if one rank stopped before another."""
+
+    def tell(rank: int, step: int, part: int) -> None:
+        if (rank, step, part) == (1, 3, 20):
+            put_flag(nodes(tmp_path)(1))
+
+    job = start(tiny, tmp_path, parts=1000, in_part=tell, save_every=1000)
+    assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
+    assert assert_stopped_together(tiny) == 3
+    for rank in range(2):
+        assert "STOP step=3" in job.log(rank)
+        assert "at_stop=none" in job.log(rank)

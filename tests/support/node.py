@@ -12,6 +12,8 @@ from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.results import RankState, read_result
 
+LEFT = object()
+"""What a hook returns inside a step that is left half-way."""
 InStep = Callable[[int], object]
 
 
@@ -48,7 +50,8 @@ class Node:
         ) as hooks:
             self.hooks = hooks
             for step in hooks.steps(until=until):
-                in_step(step)
+                if in_step(step) is LEFT:
+                    continue
                 run.step()
                 self.done.append(step)
         return hooks.outcome

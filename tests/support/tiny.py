@@ -41,6 +41,10 @@ class Tiny:
     """Die with code 9 in this step."""
     in_step: Hook | None = None
     """Inside each step, before the first collective."""
+    parts: int = 0
+    """Of each step, with a collective and a boundary in each."""
+    in_part: Callable[[int, int, int], object] = lambda _rank, _step, _part: None
+    """Called with (rank, step, part), inside the part."""
     before_steps: Callable[[int], None] | None = None
     """In the block, before the first step."""
 
@@ -77,6 +81,8 @@ class Tiny:
                     os._exit(9)
                 if self.in_step is not None:
                     self.in_step(rank, step)
+                if self._is_stopped_within(hooks, rank, step):
+                    break
                 ids, inputs = next(batches)
                 loss = model(inputs).square().mean()
                 loss.backward()
@@ -86,6 +92,14 @@ class Tiny:
                 schedule.step()
                 time.sleep(self.step_s)
         dist.destroy_process_group()
+
+    def _is_stopped_within(self, hooks: TrainerHooks, rank: int, step: int) -> bool:
+        for part in range(self.parts):
+            self.in_part(rank, step, part)
+            dist.barrier()
+            if hooks.boundary():
+                return True
+        return False
 
     def _steps(self, hooks: TrainerHooks) -> Iterator[int]:
         if self.first_until is not None:

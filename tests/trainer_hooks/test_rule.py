@@ -30,7 +30,7 @@ def stop(last: Position, left_s: float | None, *causes: str) -> Decision:
         ([published(3, stop="a"), published(4)], stop(Position(4), None, "a")),
         (
             [published(3, advice="a", left_s=9.0), published(4)],
-            Decision(outcome=Outcome.SAVE, last=Position(4), causes=("a",)),
+            Decision(outcome=Outcome.SAVE, last=Position(5, -1), causes=("a",)),
         ),
         (
             [published(3, advice="a", left_s=9.0), published(4, stop="b", left_s=50.0)],
@@ -151,7 +151,7 @@ def test_decision_is_to_act_beyond_every_rank_when_a_notice_is_in_force(
         assert (ends.pop() or 0) > furthest.step
         return
     assert decision.outcome is (Outcome.STOP if stops else Outcome.SAVE)
-    is_whole = decision.at_stop is AtStop.EMERGENCY
+    is_whole = decision.outcome is Outcome.SAVE or decision.at_stop is AtStop.EMERGENCY
     assert decision.last == (Position(furthest.step + 1, -1) if is_whole else furthest)
     assert all(record.position <= decision.last for record in records)
 
