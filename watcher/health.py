@@ -27,13 +27,21 @@ class KeyHealth:
 class SourceHealth:
     """Keeps and counts what became of a source's fetches.
 
-    A key that has never answered counts as blind from ``started`` on.
+    A key that has never answered counts as blind from ``started`` on. Where the source is not
+    required, people and metrics see that as of any other, and the node is fit all the same.
     """
 
     def __init__(
-        self, source: str, keys: tuple[str, ...], started: Moment, metrics: Metrics
+        self,
+        source: str,
+        keys: tuple[str, ...],
+        started: Moment,
+        metrics: Metrics,
+        *,
+        is_required: bool = True,
     ) -> None:
         self.source = source
+        self._is_required = is_required
         self.facts: dict[str, str] = {}
         """What the source has learnt of the node besides notices, for people."""
         self.keys = {key: KeyHealth(blind_since=started) for key in keys}
@@ -76,11 +84,15 @@ class SourceHealth:
         return min(blind, key=lambda moment: moment.boottime_s, default=None)
 
     def unfit(self, now: Moment, limit_s: float) -> dict[str, KeyHealth]:
-        """Return the keys that never answered, or have been blind for longer than ``limit_s``."""
+        """Return the keys that never answered, or have been blind for longer than ``limit_s``.
+
+        None of a source that is not required.
+        """
         return {
             key: health
             for key, health in self.keys.items()
-            if health.blind_since is not None
+            if self._is_required
+            and health.blind_since is not None
             and (
                 health.answered is None or now.boottime_s - health.blind_since.boottime_s > limit_s
             )

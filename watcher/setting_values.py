@@ -145,6 +145,22 @@ def url(value: object) -> str:
     return split.geturl().rstrip("/")
 
 
+def api_url(value: object) -> str:
+    """Return the URL of an API, without a slash at its end; no token may go there openly."""
+    expected = "a URL such as https://compute.googleapis.com, or http:// on loopback"
+    try:
+        split = _split(value)
+        is_loopback = split.hostname == "localhost" or (
+            split.scheme == "http" and ipaddress.ip_address(split.hostname or "").is_loopback
+        )
+    except ValueError as error:
+        raise ValueError(expected) from error
+    is_safe = split.scheme == "https" or (split.scheme == "http" and is_loopback)
+    if not is_safe or split.query or split.fragment:
+        raise ValueError(expected)
+    return split.geturl().rstrip("/")
+
+
 def address(value: object) -> Address:
     """Return an address to listen on."""
     host, _, port = text(value).rpartition(":")

@@ -14,6 +14,10 @@ from watcher.errors import GcpCallFailed, SourceError
 from watcher.gcp.metadata import GcpMetadata
 from watcher.httpclient import Answer, HttpClient
 
+API_LIMIT_S = 10.0
+"""Longest that a call may take, in seconds, which no answer is held back for: a name to look up, a
+handshake, and an API that has its slow moments."""
+
 _OUTCOMES: Mapping[int, str] = {
     401: "credentials",
     403: "forbidden",

@@ -48,6 +48,7 @@ class GcpCompute:
         health: Where usable answers are noted, and what was learnt of the VM.
         now: Reads both clocks.
         adopted: Notices that an earlier run of the daemon has left in force.
+        learn: Is told of the VM at each look.
     """
 
     name = NAME
@@ -55,17 +56,18 @@ class GcpCompute:
     kinds = frozenset({NoticeKind.CAPACITY_END, NoticeKind.MAINTENANCE, NoticeKind.LIVE_MIGRATION})
     """What it can say, and so take back."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that the daemon has and this needs
         self,
         api: GoogleApi,
         metadata: GcpMetadata,
         health: SourceHealth,
         now: Callable[[], Moment],
         adopted: Iterable[Notice] = (),
+        *,
+        learn: Callable[[Instance], None] = lambda _: None,
     ) -> None:
         self.health = health
-        self.instance: Instance | None = None
-        """The VM as it was last seen; None before that."""
+        self._learn = learn
         self._api = api
         self._metadata = metadata
         self._now = now
@@ -92,7 +94,7 @@ class GcpCompute:
             self._rarely.failed(self._clock(), error.outcome)
             raise
         self._rarely.answered(began)
-        self.instance = seen.instance
+        self._learn(seen.instance)
         self.health.facts |= seen.instance.facts
         what = "present" if seen.notices else "absent"
         if self.health.answered(KEY, what, self._now(), took_s=self._clock() - began):

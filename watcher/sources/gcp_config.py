@@ -13,6 +13,13 @@ ENDPOINT = "http://169.254.169.254"
 """The metadata server without DNS, which may be down when it matters. Source: Compute Engine
 documentation, "About VM metadata" (read 2026-11-30)."""
 
+COMPUTE_ENDPOINT = "https://compute.googleapis.com"
+PUBSUB_ENDPOINT = "https://pubsub.googleapis.com"
+"""Source: Compute API and Pub/Sub API references v1, service endpoints (read 2026-11-30)."""
+
+_REAL_SERVERS = (ENDPOINT, "http://metadata.google.internal", "http://[fd20:ce::254]")
+_SUBSCRIPTION = re.compile(r"projects/[a-z0-9.:-]{1,100}/subscriptions/[A-Za-z][\w.~+%-]{2,254}")
+
 _HOST_VARIABLE = "GCE_METADATA_HOST"
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
 
@@ -33,6 +40,26 @@ class GcpConfig:
     event_notice_s: float | None = None
     """How long ahead a maintenance event is announced. Where it is not set: an hour for machine
     types that have GPUs, else 60 s."""
+    compute: str = "auto"
+    """``on`` to ask the Compute API about this VM: its run time, its notice before a preemption;
+    ``auto`` to do so without being unready where that is refused, and not at all beside a stand-in
+    for the metadata server; ``off``."""
+    compute_endpoint: str = COMPUTE_ENDPOINT
+    """Base URL of the Compute API, such as that of a Private Service Connect endpoint."""
+    subscription: str | None = None
+    """This VM's own Pub/Sub subscription, ``projects/PROJECT/subscriptions/NAME``, to the audit
+    log's entries about VMs; see deploy/gcp."""
+    pubsub_endpoint: str = PUBSUB_ENDPOINT
+    """Base URL of the Pub/Sub API."""
+
+    @property
+    def asks_compute(self) -> bool:
+        """Whether the Compute API is to be asked."""
+        if self.compute != "auto":
+            return self.compute == "on"
+        is_stand_in = self.metadata_endpoint not in _REAL_SERVERS
+        knows_where = not is_stand_in or self.compute_endpoint != COMPUTE_ENDPOINT
+        return self.metadata == "on" and knows_where
 
 
 def _notice(value: object) -> float:
@@ -48,6 +75,13 @@ def _notice(value: object) -> float:
     return number
 
 
+def subscription(value: object) -> str:
+    """Return the full name of a Pub/Sub subscription."""
+    if not isinstance(value, str) or not _SUBSCRIPTION.fullmatch(value):
+        raise ValueError("a name like projects/PROJECT/subscriptions/NAME")
+    return value
+
+
 READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "metadata": setting_values.one_of("on", "off"),
@@ -55,6 +89,10 @@ READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "metadata_limit_s": setting_values.call_limit,
         "preemption_notice_s": _notice,
         "event_notice_s": setting_values.seconds,
+        "compute": setting_values.one_of("auto", "on", "off"),
+        "compute_endpoint": setting_values.api_url,
+        "subscription": subscription,
+        "pubsub_endpoint": setting_values.api_url,
     }
 )
 

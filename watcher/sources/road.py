@@ -42,9 +42,11 @@ class Site:
         """Return what an earlier run has heard from this source."""
         return tuple(notice for notice in self.adopted if notice.source == source)
 
-    def health(self, source: str, keys: tuple[str, ...]) -> SourceHealth:
+    def health(
+        self, source: str, keys: tuple[str, ...], *, is_required: bool = True
+    ) -> SourceHealth:
         """Return the health of a source that starts now, blind on all its keys."""
-        return SourceHealth(source, keys, self.now(), self.metrics)
+        return SourceHealth(source, keys, self.now(), self.metrics, is_required=is_required)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

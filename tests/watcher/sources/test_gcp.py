@@ -1,11 +1,14 @@
 """The road to Google Cloud: its settings, its proof, and what it opens."""
 
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import aiohttp
 import pytest
 
 from tests.support.clocks import START
+from tests.support.gcp_bodies import said
+from tests.support.scripted_google import ScriptedGoogle
 from tests.support.simulated_gcp import GcpSimulator
 from watcher.errors import ConfigError, SourceError
 from watcher.metrics import Metrics
@@ -14,11 +17,16 @@ from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.gcp.scenario import GcpScenario
 from watcher.simulator.server import make_app, serving
 from watcher.sources.gcp import ROAD, opened, wanted
+from watcher.sources.gcp_compute import GcpCompute
 from watcher.sources.gcp_config import GcpConfig
 from watcher.sources.gcp_metadata import GcpMetadataKeys
 from watcher.sources.gcp_proof import proof
+from watcher.sources.gcp_pubsub import GcpPubsub
+from watcher.sources.gcp_vm import GcpVm
 from watcher.sources.road import Site
 from watcher.state import State
+
+SUBSCRIPTION = "projects/my-proj/subscriptions/node-1"
 
 
 @pytest.fixture
@@ -85,10 +93,93 @@ async def test_proof_is_refused_when_the_server_may_not_be_asked() -> None:
         await proof(GcpConfig(metadata="off"))
 
 
-def test_metadata_is_wanted_unless_it_is_off() -> None:
-    """With the kinds that it may tell of."""
-    assert wanted(GcpConfig()) == {GcpMetadataKeys.name: GcpMetadataKeys.kinds}
-    assert GcpMetadataKeys.name not in wanted(GcpConfig(metadata="off"))
+@pytest.mark.parametrize(
+    ("config", "sources"),
+    [
+        (GcpConfig(), {GcpMetadataKeys, GcpCompute}),
+        (GcpConfig(compute="off"), {GcpMetadataKeys}),
+        (GcpConfig(metadata="off"), set()),
+        (GcpConfig(metadata="off", compute="on"), {GcpCompute}),
+        (GcpConfig(metadata="off", subscription=SUBSCRIPTION), {GcpPubsub}),
+        (GcpConfig(subscription=SUBSCRIPTION), {GcpMetadataKeys, GcpCompute, GcpPubsub}),
+        (GcpConfig(metadata_endpoint="http://127.0.0.1:1339"), {GcpMetadataKeys}),
+        (
+            GcpConfig(
+                metadata_endpoint="http://127.0.0.1:1339", compute_endpoint="http://127.0.0.1:1"
+            ),
+            {GcpMetadataKeys, GcpCompute},
+        ),
+    ],
+)
+def test_sources_are_wanted_as_the_settings_say(config: GcpConfig, sources: set[Any]) -> None:
+    """With the kinds that each may tell of; no token of a stand-in's goes to the real Google."""
+    assert wanted(config) == {source.name: source.kinds for source in sources}
+
+
+async def test_every_source_is_open_and_kept_when_it_is_wanted(google: ScriptedGoogle) -> None:
+    """Pub/Sub is an edge: what it has said is kept before it is acknowledged."""
+    google.play(
+        "/compute/v1/projects/my-proj/zones/europe-west1-b/instances/node-1",
+        (200, said("instance-spot")),
+    )
+    config = GcpConfig(
+        metadata_endpoint=google.url,
+        compute_endpoint=google.url,
+        pubsub_endpoint=google.url,
+        subscription=SUBSCRIPTION,
+    )
+    site = Site(Metrics(), lambda: START, State())
+    async with opened(config, site) as open_road:
+        assert {source.name for source in open_road.sources} == set(wanted(config))
+        assert set(ROAD.edges) == {GcpPubsub.name}
+        assert len(open_road.keepers) == 1
+        (compute,) = (one for one in open_road.sources if isinstance(one, GcpCompute))
+        assert await compute._look() == []
+        assert compute.health.facts["preemption_notice_s"] == "120"
+
+
+@pytest.mark.parametrize(("config_s", "known_s"), [(None, 120.0), (0.0, 0.0)])
+async def test_notice_before_a_preemption_is_the_apis_unless_it_is_set(
+    google: ScriptedGoogle, config_s: float | None, known_s: float
+) -> None:
+    """Where a person has said it, that counts."""
+    google.play(
+        "/compute/v1/projects/my-proj/zones/europe-west1-b/instances/node-1",
+        (200, said("instance-spot")),
+    )
+    config = GcpConfig(
+        metadata_endpoint=google.url, compute_endpoint=google.url, preemption_notice_s=config_s
+    )
+    vms: list[GcpVm] = []
+
+    class SeenVm(GcpVm):
+        def __init__(self, facts: dict[str, str], notice_s: float | None = None) -> None:
+            super().__init__(facts, notice_s)
+            vms.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("watcher.sources.gcp.GcpVm", SeenVm)
+        async with opened(config, Site(Metrics(), lambda: START, State())) as open_road:
+            (compute,) = (one for one in open_road.sources if isinstance(one, GcpCompute))
+            await compute._look()
+    assert [vm.notice_s for vm in vms] == [known_s]
+
+
+@pytest.mark.parametrize(("compute", "is_fit"), [("auto", True), ("on", False)])
+async def test_node_is_fit_without_the_compute_api_unless_it_was_asked_for(
+    google: ScriptedGoogle, compute: str, *, is_fit: bool
+) -> None:
+    """Metrics and people see that it is blind in any case."""
+    config = GcpConfig(metadata_endpoint=google.url, compute_endpoint=google.url, compute=compute)
+    site = Site(Metrics(), lambda: START, State())
+    async with opened(config, site) as open_road:
+        (source,) = (one for one in open_road.sources if isinstance(one, GcpCompute))
+        with pytest.raises(SourceError) as caught:
+            await source._look()
+        source.health.failed(caught.value, START)
+        assert (source.health.unfit(START, 10.0) == {}) is is_fit
+    up = site.metrics.registry.get_sample_value("reprieve_source_up", {"source": "gcp_compute"})
+    assert up == 0
 
 
 async def test_road_opens_a_lane_for_each_key_and_one_for_the_facts() -> None:
