@@ -42,7 +42,8 @@ POLICY: Mapping[NoticeKind, Rule] = MappingProxyType(
         # 60 s: GCP host maintenance without a GPU; with one it is an hour. 15 min: time for several
         # saves, and a node that stands idle for no longer than its reboot will take.
         NoticeKind.MAINTENANCE: Rule(Urgency.STOP, 60.0, _STOP, lead_s=900.0),
-        NoticeKind.LIVE_MIGRATION: Rule(Urgency.ADVISORY, 60.0, _TELL),
+        # 60 s: GCP's. 15 min: Azure's; a save brought forward days ahead is of no use.
+        NoticeKind.LIVE_MIGRATION: Rule(Urgency.ADVISORY, 60.0, _TELL, lead_s=900.0),
         # 600 s: rebalance recommendations typically lead by 10 to 20 min.
         NoticeKind.REBALANCE: Rule(Urgency.ADVISORY, 600.0, _TELL),
         # 0 s: a retiring host may be dead by the time one is told. A day: its last two weeks are of

@@ -48,6 +48,7 @@ def test_standing_counts_the_default_window_when_the_notice_has_no_deadline() ->
         (NoticeKind.HARDWARE, 86_400),
         (NoticeKind.TERMINATION, 7200),
         (NoticeKind.CAPACITY_END, 900),
+        (NoticeKind.LIVE_MIGRATION, 900),
     ],
 )
 def test_standing_is_planned_when_the_deadline_is_further_than_the_lead(

@@ -38,13 +38,18 @@ class GcpMetadata:
     def routes(self) -> list[web.RouteDef]:
         """List the routes; the last one takes every path, because an unknown one is a 404 too."""
         return [
+            web.get("/", self.get_root),
             web.get(PREFIX + "{path:.*}", self.get_item),
             web.route("*", "/{path:.*}", self.refuse),
         ]
 
-    async def refuse(self, request: web.Request) -> web.Response:
+    async def get_root(self, _request: web.Request) -> web.Response:
+        """Answer with the one directory that there is; Google's libraries ask who is there so."""
+        return _signed(_text(ROOT.removeprefix("/") + "\n"))
+
+    async def refuse(self, _request: web.Request) -> web.Response:
         """Answer 404: there is nothing else, also not for who takes this for EC2."""
-        return _refused(request) or _signed(error_page(HTTPStatus.NOT_FOUND))
+        return _signed(error_page(HTTPStatus.NOT_FOUND))
 
     async def get_item(self, request: web.Request) -> web.Response:
         """Answer with a value or a directory; 403 without the header, or through a proxy."""

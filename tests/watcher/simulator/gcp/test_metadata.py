@@ -25,7 +25,8 @@ UPCOMING = "instance/upcoming-maintenance"
         (PREFIX + PREEMPTED, FLAVOR, 200),
         (PREFIX + "instance/attributes/none", FLAVOR, 404),
         (PREFIX + "instance/scheduling", FLAVOR, 301),
-        ("/latest/meta-data/instance-id", FLAVOR, 404),
+        ("/", {}, 200),
+        ("/latest/meta-data/instance-id", {}, 404),
         (PREFIX + PREEMPTED + "?timeout_sec=soon", FLAVOR, 400),
     ],
 )
@@ -40,7 +41,8 @@ async def test_every_answer_is_signed_whatever_its_status(
 
 async def test_ec2s_token_call_is_a_404(simulator: GcpSimulator) -> None:
     """By which EC2's clients know that they are elsewhere."""
-    assert (await simulator.ask("PUT", "/latest/api/token", FLAVOR)).status == 404
+    ttl = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
+    assert (await simulator.ask("PUT", "/latest/api/token", ttl)).status == 404
 
 
 @pytest.mark.parametrize(
