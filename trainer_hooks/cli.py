@@ -25,6 +25,7 @@ something:
 
   0     done
   75    preempted: start the same command again, elsewhere or later
+  78    the set-up is wrong: somebody has to mend it first
   n     the script's own code, when it has a bug
   128+n a rank died of signal n
 

@@ -10,6 +10,7 @@
     ├── LauncherGoneError      the launcher died before this rank began
     ├── StateError             something cannot be captured, or a checkpoint lacks it
     └── CheckpointError        a save or a resume failed; training may go on
+        ├── DirectoryError     (also a ConfigError) checkpoint_dir can't be one, ever
         ├── FencedError        a newer attempt of the job has started: this one must end
         └── UncommittedError   (also a FileNotFoundError) the directory is no committed checkpoint
 """
@@ -47,9 +48,17 @@ class CheckpointError(TrainerHooksError):
     """Raised when a checkpoint could not be written, committed or loaded."""
 
 
+class DirectoryError(CheckpointError, ConfigError):
+    """Raised when no checkpoint can be kept in a directory until somebody has mended it."""
+
+
 class FencedError(CheckpointError):
     """Raised when a newer attempt has started: what this one trains can never be committed."""
 
 
 class UncommittedError(CheckpointError, FileNotFoundError):
     """Raised when a directory is not a committed checkpoint; the message says why."""
+
+
+SETUP_ERRORS = (ConfigError, StateError)
+"""What no other start of the same command, on whatever node, would change."""

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 from torch.utils.data import DataLoader
 
 from trainer_hooks.batches import counted_batches
-from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.errors import SETUP_ERRORS, CheckpointError, ConfigError
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
 from trainer_hooks.saves import Saves
@@ -30,13 +30,15 @@ class TrainerHooks:
 
     Leaving the block commits the save in flight. If the job was preempted it then exits with code
     75; with ``exit_on_preempt=False`` read ``hooks.outcome`` instead. An exception in the block
-    commits the save in flight too, starts no new one, and is raised again.
+    commits the save in flight too, starts no new one, and is raised again. What is wrong with the
+    set-up, and would be on every other node, ends the process with code 78 instead.
 
     Args:
         state: Everything that must come back.
         checkpoint_dir: The same storage on all ranks; made if need be.
         save_every: Steps between saves.
-        exit_on_preempt: Whether leaving the block ends the process when preempted.
+        exit_on_preempt: Whether leaving the block ends the process when preempted, and a set-up
+            that is wrong does, too. False: read the outcome, and catch ConfigError and StateError.
         always_stop: Whether a notice also stops a run that would reach its end, final save
             included, well before the deadline; otherwise such a run goes on to its end.
 
@@ -68,17 +70,14 @@ class TrainerHooks:
 
         Raises:
             LauncherGoneError: The launcher has died before this rank began.
+            ConfigError: The environment, or the process group, is not as it has to be.
             CheckpointError: ``checkpoint_dir`` cannot be written, or holds no whole checkpoint.
             StateError: The checkpoint does not fit ``state``.
         """
-        run = self._run
-        run.meet()
         try:
-            run.agreement.start()
-            if not run.is_stopped_before_restore():
-                run.restore(self._root, self._state, self._save_every)
-        except BaseException:
-            run.close()
+            self._run.enter(self._root, self._state, self._save_every)
+        except SETUP_ERRORS as error:
+            self._run.refuse(error)
             raise
         return self
 
@@ -92,6 +91,7 @@ class TrainerHooks:
         if error is not None:
             self._run.give_up()
             self._close()
+            self._run.refuse(error)
             return
         is_flushed = self._run.leave()
         self._close()

@@ -13,8 +13,9 @@ from trainer_hooks.agreement import StepAgreement
 from trainer_hooks.at_stop import AtStop, Figures
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome, Position
+from trainer_hooks.errors import SETUP_ERRORS
 from trainer_hooks.guard import Guard
-from trainer_hooks.launch.exit_codes import EXIT_DONE, EXIT_PREEMPTED
+from trainer_hooks.launch.exit_codes import EXIT_CONFIG, EXIT_DONE, EXIT_PREEMPTED
 from trainer_hooks.launched import open_launcher, told_grace_s
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
@@ -37,7 +38,8 @@ class Run:
     """What one ``with TrainerHooks(...)`` block stands on, and how it is left.
 
     Args:
-        exits: Whether a preemption ends the process: after the block, or from the guard's thread.
+        exits: Whether the process may be ended: when it was preempted, after the block or from the
+            guard's thread, and when its set-up is wrong.
     """
 
     def __init__(self, *, exits: bool) -> None:
@@ -55,34 +57,25 @@ class Run:
         self._report = Report()
         self.guard = Guard(self._leave_now if exits else None)
 
-    def meet(self) -> None:
-        """Meet the launcher and the other ranks, and listen for notices from now on.
+    def enter(self, root: Path, state: TrainState, save_every: int) -> None:
+        """Meet the other ranks, and restore from ``root`` unless a stop is agreed first.
 
         Raises:
             LauncherGoneError: The launcher has died before this rank began.
             ConfigError: The environment, or the process group, is not as it has to be.
-        """
-        grace_s = told_grace_s()
-        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
-        self.world = World.connect()
-        self.departure = Departure(self.world)
-        self._listener = StopListener(self._on_news, launcher=launcher, grace_s=grace_s)
-        self.agreement = StepAgreement(
-            self.world, self._listener.pending, self._on_stop, self._figures
-        )
-        self.overdue = Overdue(threading.get_ident())
-        self._listener.start()
-
-    def restore(self, root: Path, state: TrainState, save_every: int) -> None:
-        """Load the newest checkpoint into ``state``, and be ready to save. All ranks call it.
-
-        Raises:
             CheckpointError: ``root`` cannot be written, or holds no whole checkpoint.
             StateError: The checkpoint does not fit ``state``.
         """
-        self.saves = Saves(root, state, self.world, save_every)
-        self.step = self.saves.resumed_step
-        self._passed = Position(self.step - 1)
+        self._meet()
+        try:
+            self.agreement.start()
+            if not self._is_stopped_at(RESTORING):
+                self.saves = Saves(root, state, self.world, save_every)
+                self.step = self.saves.resumed_step
+                self._passed = Position(self.step - 1)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Give back what listening and guarding have taken."""
@@ -106,10 +99,6 @@ class Run:
         """True once this rank has come to where all stop."""
         return self._stop is not None
 
-    def is_stopped_before_restore(self) -> bool:
-        """Tell whether all ranks stop before any has restored a checkpoint."""
-        return self._is_stopped_at(RESTORING)
-
     def is_stopped_before_step(self) -> bool:
         """Pass the boundary before the next step, saving there if that is advised.
 
@@ -124,6 +113,18 @@ class Run:
         """Pass one more boundary of the step; tell whether all ranks stop here."""
         self.overdue.note_alive()
         return self._is_stopped_at(Position(self._passed.step, self._passed.tick + 1))
+
+    def _meet(self) -> None:
+        grace_s = told_grace_s()
+        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
+        self.world = World.connect()
+        self.departure = Departure(self.world)
+        self._listener = StopListener(self._on_news, launcher=launcher, grace_s=grace_s)
+        self.agreement = StepAgreement(
+            self.world, self._listener.pending, self._on_stop, self._figures
+        )
+        self.overdue = Overdue(threading.get_ident())
+        self._listener.start()
 
     def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
         while (decision := self.agreement.reached(*boundary)) is not None:
@@ -176,6 +177,12 @@ class Run:
         if is_flushed and self.saves is not None:
             self.saves.close()
         return is_flushed
+
+    def refuse(self, error: BaseException) -> None:
+        """End the process if its set-up is wrong, so that nobody starts it again in vain."""
+        if self._exits and isinstance(error, SETUP_ERRORS):
+            log.error("%s: %s", type(error).__name__, error, exc_info=error)
+            exit_process(EXIT_CONFIG, is_save_abandoned=False)
 
     def end(self, *, is_save_abandoned: bool) -> None:
         """End the process if it was preempted, and is to exit then."""

@@ -74,11 +74,12 @@ def test_the_next_save_is_committed_when_there_is_room_again(
 
 
 def test_every_rank_says_why_when_the_directory_cannot_be_made(tmp_path: Path) -> None:
-    """A file stands where the directory should be: a clear error on all ranks, before any step."""
+    """A file stands where the directory should be: a clear error on all ranks, and no retry."""
     (tmp_path / "log").mkdir()
     (tmp_path / "file").write_text("in the way")
     tiny = Tiny(checkpoint_dir=tmp_path / "file" / "run", log_dir=tmp_path / "log")
     job = start_ranks(2, tiny.train, tmp_path / "out")
-    assert job.wait() == [1, 1]
+    assert job.wait() == [78, 78]
     for rank in range(2):
+        assert "DirectoryError: checkpoint_dir" in job.log(rank)
         assert "cannot be written (Not a directory): make it writable" in job.log(rank)

@@ -278,6 +278,16 @@ def test_launch_says_what_to_do_when_the_script_is_missing(tmp_path: Path) -> No
     assert os.path.lexists(tmp_path / "out" / "report.json")
 
 
+def test_launch_exits_78_when_no_checkpoint_can_be_kept(tmp_path: Path) -> None:
+    """On no node and at no time: nobody should start it again before it is mended."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "file").touch()
+    arguments = [str(tmp_path / "file" / "checkpoints"), str(tmp_path / "log")]
+    with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
+        assert running.wait() == 78, running.output
+        assert "cannot be written (Not a directory)" in running.output
+
+
 def test_launch_exits_with_the_bug_when_one_rank_of_a_hooked_run_raises(tmp_path: Path) -> None:
     """The exception comes out as itself, its rank exits 1, and the launch with it."""
     (tmp_path / "log").mkdir()

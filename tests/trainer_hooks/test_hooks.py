@@ -179,6 +179,35 @@ def test_entry_is_refused_when_the_directory_cannot_be_written(node: Node) -> No
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_process_exits_with_78_when_its_set_up_is_wrong(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the entry, or when a component turns out later to be none that can be saved."""
+    other = Run()
+    other.state.extras = {"odd": Odd()}
+    with pytest.raises(SystemExit) as raised:
+        node.train(other, exit_on_preempt=True)
+    assert raised.value.code == 78
+    assert "StateError: " in caplog.text
+    node.checkpoints.rename(node.checkpoints.with_name("moved"))
+    node.checkpoints.touch()
+    with pytest.raises(SystemExit) as raised:
+        node.train(Run(), exit_on_preempt=True)
+    assert raised.value.code == 78
+    assert "DirectoryError: checkpoint_dir" in caplog.text
+
+
+class Odd:
+    """A component that no JSON can hold."""
+
+    def state_dict(self) -> dict[str, object]:
+        """Return an object."""
+        return {"odd": object()}
+
+    def load_state_dict(self, _: dict[str, object], /) -> None:
+        """Take nothing."""
+
+
 def test_entry_is_refused_when_it_is_not_the_main_threads(node: Node) -> None:
     """Only that one may set signal handlers."""
     errors = list[Exception]()

@@ -4,6 +4,7 @@ No collective, and no rename of what is committed: the marker is created last, w
 it is absent; ``LATEST`` follows. ``docs/commit-protocol.md`` has the argument for each crash.
 """
 
+import errno
 import json
 import logging
 import re
@@ -23,12 +24,18 @@ from trainer_hooks.checkpoint.layout import (
     saves,
 )
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, read_manifests
-from trainer_hooks.errors import CheckpointError, FencedError
+from trainer_hooks.errors import CheckpointError, DirectoryError, FencedError
 from trainer_hooks.untrusted import Json
 
 log = logging.getLogger(__name__)
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
+
+_LASTING = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP,
+    errno.EINVAL,
+}  # fmt: skip
+"""Only these stay as they are until somebody comes; a full disk or a lost server may not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +77,8 @@ def start_attempt(root: Path) -> Attempt:
     """Take the next attempt number, which fences off every earlier attempt. One rank calls it.
 
     Raises:
-        CheckpointError: The directory cannot be made or written; says what to do.
+        CheckpointError: The directory cannot be made or written; says what to do. A
+            DirectoryError, if trying again would not help.
     """
     attempts = root / ATTEMPTS
     try:
@@ -87,7 +95,8 @@ def start_attempt(root: Path) -> Attempt:
                 (attempts / str(older)).unlink(missing_ok=True)
             return attempt
     except OSError as error:
-        raise CheckpointError(
+        kind = DirectoryError if error.errno in _LASTING else CheckpointError
+        raise kind(
             f"checkpoint_dir {root} cannot be written ({error.strerror}): "
             "make it writable, free space on it, or choose another"
         ) from error

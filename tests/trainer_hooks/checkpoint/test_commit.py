@@ -1,5 +1,6 @@
 """The second phase: what is committed, what is refused, and what an older attempt may not do."""
 
+import errno
 import json
 import os
 import threading
@@ -25,7 +26,7 @@ from trainer_hooks.checkpoint.layout import (
     manifest_file,
 )
 from trainer_hooks.checkpoint.manifest import digest_of
-from trainer_hooks.errors import CheckpointError, FencedError
+from trainer_hooks.errors import CheckpointError, ConfigError, DirectoryError, FencedError
 
 
 def do_commit(root: Path, name: SaveName) -> None:
@@ -109,10 +110,34 @@ def test_older_attempt_is_fenced_off_when_a_newer_one_has_started(tmp_path: Path
 def test_attempt_is_refused_when_the_directory_cannot_be_written(tmp_path: Path) -> None:
     """In one line that says what to do."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match=r"cannot be written \(.*\): make it writable"):
+    with pytest.raises(DirectoryError, match=r"cannot be written \(.*\): make it writable"):
         start_attempt(tmp_path / "file")
     with pytest.raises(CheckpointError, match="cannot be written"):
         start_attempt(Path("/proc/none"))
+
+
+@pytest.mark.parametrize(
+    ("number", "is_lasting"),
+    [
+        (errno.EACCES, True),
+        (errno.EROFS, True),
+        (errno.ENOSPC, False),
+        (errno.EIO, False),
+        (errno.ESTALE, False),
+    ],
+)
+def test_attempt_is_refused_for_good_when_trying_again_would_not_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, *, is_lasting: bool
+) -> None:
+    """A disk may get room, a server come back; a permission does not."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "mkdir", fail)
+    with pytest.raises(CheckpointError) as raised:
+        start_attempt(tmp_path / "run")
+    assert isinstance(raised.value, ConfigError) == is_lasting
 
 
 def test_reservation_is_refused_when_the_directory_exists(tmp_path: Path) -> None:
