@@ -147,8 +147,10 @@ def plan(outlook: Outlook) -> Plan:
     else:
         finish = times.rest_within(usable_s, elapsed_s)
         emergency = times.both_within(usable_s, elapsed_s, to_stop_s)
-    # An unmeasured save in flight may well be a short one; only what is known is given up.
-    is_hopeful = finish >= HOPELESS or (elapsed_s is not None and not outlook.saves_s)
+    # A save in flight is given up only by what is known: one that was never measured may be a
+    # short one, and a deadline that was never announced may be late.
+    is_known = outlook.is_known and bool(outlook.saves_s)
+    is_hopeful = finish >= HOPELESS or (elapsed_s is not None and not is_known)
     if emergency >= ENOUGH:
         chosen = AtStop.EMERGENCY
     else:
