@@ -32,7 +32,12 @@ class RelayConfig:
     shared_queue: bool = False
     """Whether relays of other clusters read it too: an instance is then ours only by its tag."""
     cluster_tag: str | None = None
-    """The tag that this cluster's instances carry, as KEY or KEY=VALUE; for a shared queue."""
+    """The tag that this cluster's instances carry, as KEY or KEY=VALUE; for a shared queue, and as
+    a label for a fleet on Google Cloud."""
+    subscription: str | None = None
+    """The Pub/Sub subscription that nobody but this cluster's relays reads."""
+    gcp_fleet: str | None = None
+    """Whose VMs and preemptions the Compute API is asked about, as PROJECT/ZONE,ZONE..."""
     handler: str = "log"
     """``log``, ``-`` for JSON lines on standard output, or a file to append them to."""
 

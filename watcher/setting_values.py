@@ -23,6 +23,12 @@ _NAME_LIMIT_CHARS = 253
 """Longest name of a host, and so of a node in Kubernetes. Source: RFC 1123, section 2.1."""
 _HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")
 _URL = re.compile(r"[!-~]+")
+_PROJECT = r"[a-z0-9.:-]{1,100}"
+_SUBSCRIPTION = re.compile(
+    rf"projects/{_PROJECT}/subscriptions/[A-Za-z][\w.~+%-]{{2,254}}", re.ASCII
+)
+_ZONE = r"[a-z0-9-]{1,63}"
+_FLEET = re.compile(rf"{_PROJECT}/{_ZONE}(,{_ZONE}){{0,99}}")
 
 
 def text(value: object) -> str:
@@ -143,6 +149,20 @@ def url(value: object) -> str:
     if split.scheme != "http" or split.query or split.fragment:
         raise ValueError(expected)
     return split.geturl().rstrip("/")
+
+
+def subscription(value: object) -> str:
+    """Return the full name of a Pub/Sub subscription."""
+    if not isinstance(value, str) or not _SUBSCRIPTION.fullmatch(value):
+        raise ValueError("a name like projects/PROJECT/subscriptions/NAME")
+    return value
+
+
+def gcp_fleet(value: object) -> str:
+    """Return a project of Google Cloud's and zones in it."""
+    if not isinstance(value, str) or not _FLEET.fullmatch(value):
+        raise ValueError("PROJECT/ZONE,ZONE... such as my-proj/europe-west1-b,europe-west1-c")
+    return value
 
 
 def api_url(value: object) -> str:

@@ -38,6 +38,8 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "relay.queue_url": setting_values.queue_url,
         "relay.shared_queue": setting_values.truth,
         "relay.cluster_tag": setting_values.text,
+        "relay.subscription": setting_values.subscription,
+        "relay.gcp_fleet": setting_values.gcp_fleet,
         "relay.handler": setting_values.text,
         "faces.listen": setting_values.address,
         "faces.blind_limit_s": setting_values.seconds,

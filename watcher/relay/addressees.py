@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from watcher.aws.asking import Asking
 from watcher.aws.ec2 import IDS_A_CALL, Ec2, Member
@@ -26,8 +27,20 @@ class Ours:
     """Whether nothing of it is for somebody else."""
 
 
+class Belonging(Protocol):
+    """Tells what of a message is ours."""
+
+    async def ours(self, notices: Notices) -> Ours:
+        """Return what is for us.
+
+        Raises:
+            CloudCallFailed: It is unknown, so it is neither ours nor not.
+        """
+        ...
+
+
 class Addressees:
-    """The instances that messages are for, and which of them are ours.
+    """The instances that AWS's messages are for, and which of them are ours.
 
     Args:
         ec2: Is asked who is in a reservation, and who carries the tag.

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from watcher.custody import Custody, Message
-from watcher.errors import AwsCallFailed, SourceError
+from watcher.errors import CloudCallFailed, SourceError
 from watcher.health import SourceHealth
 from watcher.notice import Moment
-from watcher.relay.addressees import Addressees
+from watcher.relay.addressees import Belonging
 from watcher.relay.delivery import Delivery
 from watcher.sources.intake import Intake
 from watcher.sources.reading import Grounds, Ignored, Notices
@@ -46,7 +46,7 @@ class Parts:
     """Each receives ten messages a call; several make a burst short."""
     intake: Intake
     custody: Custody
-    addressees: Addressees
+    addressees: Belonging
     delivery: Delivery
 
 
@@ -115,7 +115,7 @@ class Relay:
         parts = self._parts
         try:
             ours = await parts.addressees.ours(notices)
-        except AwsCallFailed as error:
+        except CloudCallFailed as error:
             parts.intake.tell(message, "undecided", str(error), notices)
             parts.custody.let_go(message.id)
             return

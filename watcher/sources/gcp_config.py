@@ -18,7 +18,6 @@ PUBSUB_ENDPOINT = "https://pubsub.googleapis.com"
 """Source: Compute API and Pub/Sub API references v1, service endpoints (read 2026-11-30)."""
 
 _REAL_SERVERS = (ENDPOINT, "http://metadata.google.internal", "http://[fd20:ce::254]")
-_SUBSCRIPTION = re.compile(r"projects/[a-z0-9.:-]{1,100}/subscriptions/[A-Za-z][\w.~+%-]{2,254}")
 
 _HOST_VARIABLE = "GCE_METADATA_HOST"
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
@@ -75,13 +74,6 @@ def _notice(value: object) -> float:
     return number
 
 
-def subscription(value: object) -> str:
-    """Return the full name of a Pub/Sub subscription."""
-    if not isinstance(value, str) or not _SUBSCRIPTION.fullmatch(value):
-        raise ValueError("a name like projects/PROJECT/subscriptions/NAME")
-    return value
-
-
 READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "metadata": setting_values.one_of("on", "off"),
@@ -91,7 +83,7 @@ READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "event_notice_s": setting_values.seconds,
         "compute": setting_values.one_of("auto", "on", "off"),
         "compute_endpoint": setting_values.api_url,
-        "subscription": subscription,
+        "subscription": setting_values.subscription,
         "pubsub_endpoint": setting_values.api_url,
     }
 )
