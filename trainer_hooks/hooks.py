@@ -89,9 +89,9 @@ class TrainerHooks:
     ) -> None:
         """Commit the save in flight, and leave together with the other ranks."""
         if error is not None:
-            self._run.give_up()
+            is_flushed = self._run.give_up()
             self._close()
-            self._run.refuse(error)
+            self._run.refuse(error, is_save_abandoned=not is_flushed)
             return
         is_flushed = self._run.leave()
         self._close()

@@ -114,28 +114,6 @@ class Run:
         self.overdue.note_alive()
         return self._is_stopped_at(Position(self._passed.step, self._passed.tick + 1))
 
-    def _meet(self) -> None:
-        grace_s = told_grace_s()
-        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
-        self.world = World.connect()
-        self.departure = Departure(self.world)
-        self._listener = StopListener(self._on_news, launcher=launcher, grace_s=grace_s)
-        self.agreement = StepAgreement(
-            self.world, self._listener.pending, self._on_stop, self._figures
-        )
-        self.overdue = Overdue(threading.get_ident())
-        self._listener.start()
-
-    def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
-        while (decision := self.agreement.reached(*boundary)) is not None:
-            if decision.outcome is Outcome.STOP:
-                self.note_stop(decision)
-                return True
-            if saves is not None:
-                saves.save(self.step)  # advice: the next save is brought forward to here
-        self._passed = boundary
-        return False
-
     def note_begun(self) -> None:
         """Tell the launcher that the first step begins."""
         self._tell(RankState.RUNNING)
@@ -158,10 +136,14 @@ class Run:
             if self.departure.agree(f"emergency/{self.step}", mine=is_free):
                 self.saves.save(self.step)
 
-    def give_up(self) -> None:
-        """Leave alone, after an error: the save in flight is committed if that takes no time."""
+    def give_up(self) -> bool:
+        """Leave alone, after an error: the save in flight is committed if that takes no time.
+
+        Returns:
+            Whether no save had to be left uncommitted.
+        """
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
-        self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+        return self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
 
     def leave(self) -> bool:
         """Commit the save in flight, and leave together with the other ranks.
@@ -178,16 +160,38 @@ class Run:
             self.saves.close()
         return is_flushed
 
-    def refuse(self, error: BaseException) -> None:
+    def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:
         """End the process if its set-up is wrong, so that nobody starts it again in vain."""
         if self._exits and isinstance(error, SETUP_ERRORS):
             log.error("%s: %s", type(error).__name__, error, exc_info=error)
-            exit_process(EXIT_CONFIG, is_save_abandoned=False)
+            exit_process(EXIT_CONFIG, is_save_abandoned=is_save_abandoned)
 
     def end(self, *, is_save_abandoned: bool) -> None:
         """End the process if it was preempted, and is to exit then."""
         if self.outcome.is_preempted and self._exits:
             exit_process(EXIT_PREEMPTED, is_save_abandoned=is_save_abandoned)
+
+    def _meet(self) -> None:
+        grace_s = told_grace_s()
+        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
+        self.world = World.connect()
+        self.departure = Departure(self.world)
+        self._listener = StopListener(self._on_news, launcher=launcher, grace_s=grace_s)
+        self.agreement = StepAgreement(
+            self.world, self._listener.pending, self._on_stop, self._figures
+        )
+        self.overdue = Overdue(threading.get_ident())
+        self._listener.start()
+
+    def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
+        while (decision := self.agreement.reached(*boundary)) is not None:
+            if decision.outcome is Outcome.STOP:
+                self.note_stop(decision)
+                return True
+            if saves is not None:
+                saves.save(self.step)  # advice: the next save is brought forward to here
+        self._passed = boundary
+        return False
 
     def _is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
         return self.saves is None or self.saves.wait(limit_s)

@@ -10,10 +10,11 @@ import torch
 from tests.support.flags import remove_flag
 from tests.support.node import Node, at, stopped
 from tests.support.training import Run
-from trainer_hooks import RunOutcome
+from trainer_hooks import RunOutcome, guard
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint import saver
 from trainer_hooks.checkpoint.manifest import write_manifest
+from trainer_hooks.clock import boottime_s
 from trainer_hooks.results import RankState
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
@@ -110,6 +111,28 @@ def test_step_is_saved_after_the_save_in_flight_when_there_is_time_for_both(
     outcome = node.train(Run(), in_step=lambda step: acts.get(step, int)())
     assert node.committed == [3, 6, 7]
     assert outcome == stopped(AtStop.EMERGENCY, step=7, committed_step=7)
+
+
+def test_step_is_not_saved_when_the_save_in_flight_does_not_end_in_time(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It should have taken a moment, and hangs; nobody begins another one."""
+    monkeypatch.setattr(guard, "LEAST_S", 0.0)
+    held = HeldSave(monkeypatch)
+
+    def notice() -> None:
+        assert held.is_writing.wait(30)
+        assert node.hooks is not None
+        assert node.hooks._run.saves is not None
+        node.hooks._run.saves._checkpointer.took_s.extend([100.0, 100.0, 100.0])
+        node.notice(left_s=500.0)
+        node.hooks._run.guard.arm(boottime_s())
+
+    outcome = node.train(Run(), in_step=at(4, notice))
+    assert outcome == stopped(AtStop.EMERGENCY, step=5, committed_step=None)
+    held.release.set()
+    node.wait_idle()
+    assert node.committed == [3]
 
 
 def test_run_leaves_at_once_when_its_save_in_flight_has_no_chance(
