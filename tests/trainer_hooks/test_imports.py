@@ -19,6 +19,7 @@ LIGHT = [
     "trainer_hooks.checkpoint.commit",
     "trainer_hooks.checkpoint.latest",
     "trainer_hooks.checkpoint.manifest",
+    "trainer_hooks.checkpoint.retention",
 ]
 """Used where torch is too slow to load, or not installed: ``--help``, tools, the daemon's tests."""
 

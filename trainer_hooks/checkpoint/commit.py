@@ -24,6 +24,7 @@ from trainer_hooks.checkpoint.layout import (
     saves,
 )
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, read_manifests
+from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
 from trainer_hooks.errors import CheckpointError, DirectoryError, FencedError
 from trainer_hooks.untrusted import Json
 
@@ -110,7 +111,8 @@ def reserve(root: Path, name: SaveName) -> Path:
         CheckpointError: The directory exists, or there is no room.
     """
     directory = root / str(name)
-    _check_fence(root, name.attempt)
+    check_fence(root, name.attempt)
+    put_mark(root, Mark.UNFINISHED, name, {})  # a crash leaves word that this is ours to remove
     try:
         directory.mkdir()
         (directory / "state").mkdir()
@@ -135,7 +137,7 @@ def commit(
     files = read_manifests(directory, world_size)
     for entry in files:
         _check_length(directory, entry)
-    _check_fence(root, name.attempt)
+    check_fence(root, name.attempt)
     marker = CommitMarker(
         name=name,
         world_size=world_size,
@@ -153,12 +155,38 @@ def commit(
         write_file(root / LATEST, f"{name}\n".encode())
     except OSError as error:  # a hint for people; the checkpoint is committed all the same
         log.warning("%s could not be pointed to %s: %s", root / LATEST, name, error)
+    try:
+        remove_mark(root, Mark.UNFINISHED, name)
+    except CheckpointError as error:  # the next attempt takes it off
+        log.warning("%s", error)
     return marker
 
 
 def missing_manifests(directory: Path, world_size: int) -> list[int]:
     """Return the ranks that have not written their manifest, to name them."""
     return [r for r in range(world_size) if not (directory / manifest_file(r)).exists()]
+
+
+def newest_attempt(root: Path) -> int:
+    """Return the number of the newest attempt; 0 if there was none.
+
+    Raises:
+        CheckpointError: The attempts cannot be read.
+    """
+    return max(_attempt_numbers(root / ATTEMPTS), default=0)
+
+
+def check_fence(root: Path, attempt: Attempt) -> None:
+    """See that no newer attempt has started.
+
+    Raises:
+        FencedError: One has.
+        CheckpointError: The attempts cannot be read.
+    """
+    if (newest := newest_attempt(root)) > attempt.number:
+        raise FencedError(
+            f"attempt {attempt} is over: attempt number {newest} of this job has started in {root}"
+        )
 
 
 def _check_length(directory: Path, entry: FileEntry) -> None:
@@ -169,14 +197,6 @@ def _check_length(directory: Path, entry: FileEntry) -> None:
         raise CheckpointError(f"{path} is in a manifest and not on disk") from error
     if size != entry.size:
         raise CheckpointError(f"{path} has {size} bytes, its manifest says {entry.size}")
-
-
-def _check_fence(root: Path, attempt: Attempt) -> None:
-    newest = max(_attempt_numbers(root / ATTEMPTS), default=0)
-    if newest > attempt.number:
-        raise FencedError(
-            f"attempt {attempt} is over: attempt number {newest} of this job has started in {root}"
-        )
 
 
 def _attempt_numbers(attempts: Path) -> list[int]:

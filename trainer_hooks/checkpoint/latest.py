@@ -9,12 +9,15 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import CommitMarker, canonical
 from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, digest_of_file
-from trainer_hooks.errors import UncommittedError, UntrustedFileError
+from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
+from trainer_hooks.checkpoint.removal import TOMBSTONE, has_tombstone
+from trainer_hooks.errors import CheckpointError, UncommittedError, UntrustedFileError
 from trainer_hooks.untrusted import Json, read_json_object
 
 log = logging.getLogger(__name__)
@@ -42,23 +45,56 @@ class Checkpoint:
 def latest_committed(root: Path) -> Checkpoint | None:
     """Return the newest committed checkpoint under ``root``, or None. Any process may call it.
 
-    Judged by marker and file lengths; ``damaged_files`` reads every byte.
+    Judged by marker and file lengths; ``damaged_files`` reads every byte. What is in quarantine
+    is passed over.
+
+    Raises:
+        CheckpointError: It cannot be told what is there, or what is in quarantine.
     """
     return next(committed(root), None)
 
 
 def committed(root: Path) -> Iterator[Checkpoint]:
-    """Yield the committed checkpoints, newest first; log in one line why others are passed over."""
-    for name in saves(root):
-        try:
-            yield open_checkpoint(root / str(name))
-        except UncommittedError as error:
-            log.warning("passed over %s", error)
+    """Yield the committed checkpoints, newest first; log in one line why others are passed over.
+
+    Raises:
+        CheckpointError: It cannot be told what is there, or what is in quarantine.
+    """
+    quarantined = names_with(root, Mark.QUARANTINED)
+    for name, found in examined(root):
+        if isinstance(found, UncommittedError):
+            log.warning("passed over %s", found)
+        elif name in quarantined:
+            why = read_mark(root, Mark.QUARANTINED, name).get("reason")
+            log.warning("passed over %s: in quarantine: %s", found.path, why)
+        else:
+            yield found
+
+
+def examined(root: Path) -> Iterator[tuple[SaveName, Checkpoint | UncommittedError]]:
+    """Yield all saves, newest first, as the checkpoint that it is or why it is none.
+
+    Raises:
+        CheckpointError: It cannot be told, because the storage or this process is in trouble.
+    """
+    try:
+        for name in saves(root):
+            try:
+                found: Checkpoint | UncommittedError = open_checkpoint(root / str(name))
+            except UncommittedError as error:
+                found = error
+            yield name, found
+    except OSError as error:
+        raise CheckpointError(f"{root} cannot be read: {error}") from error
 
 
 def marked(root: Path) -> list[str]:
     """Return the names of all saves that have a marker, whole or not: these were checkpoints."""
-    return [str(name) for name in saves(root) if os.path.lexists(root / str(name) / MARKER)]
+    return [
+        str(name)
+        for name in saves(root)
+        if os.path.lexists(root / str(name) / MARKER) and not has_tombstone(root / str(name))
+    ]
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -92,6 +128,8 @@ def damaged_files(checkpoint: Checkpoint, *, share: int = 0, shares: int = 1) ->
 
 
 def _read_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMarker:
+    if data == TOMBSTONE:
+        raise UncommittedError(f"{path}: it is being deleted")
     body = {key: value for key, value in data.items() if key != "digest"}
     if data.get("digest") != digest_of(canonical(body)):
         raise UncommittedError(f"{path}: the commit marker is damaged, its digest differs")
@@ -107,6 +145,8 @@ def _read_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMar
         }:
             if (step, attempt) != (name.step, str(name.attempt)):
                 raise UncommittedError(f"{path}: the marker is of step {step}, attempt {attempt}")
+            if not _is_instant(created):
+                raise UncommittedError(f"{path}: unusable commit marker: created is no instant")
             return CommitMarker(
                 name=name,
                 world_size=world_size,
@@ -123,6 +163,13 @@ def _duration_s(value: Json) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < MAX_DURATION_S else None
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _read_entries(path: Path, files: list[Json]) -> tuple[FileEntry, ...]:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from trainer_hooks.checkpoint.layout import (
     manifest_file,
 )
 from trainer_hooks.checkpoint.manifest import digest_of
+from trainer_hooks.checkpoint.marks import Mark, names_with
 from trainer_hooks.errors import CheckpointError, ConfigError, DirectoryError, FencedError
 
 
@@ -215,6 +217,25 @@ def test_checkpoint_is_committed_when_only_the_hint_cannot_be_written(
     directory = commit_save(tmp_path, 10)
     assert open_checkpoint(directory).step == 10
     assert "could not be pointed to" in caplog.text
+
+
+def test_word_of_an_unfinished_save_is_gone_when_it_is_committed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is there from before the directory is made; without it, the commit stands all the same."""
+    attempt = start_attempt(tmp_path)
+    name = write_save(tmp_path, 10, attempt)
+    assert names_with(tmp_path, Mark.UNFINISHED) == {name}
+    do_commit(tmp_path, name)
+    assert names_with(tmp_path, Mark.UNFINISHED) == set()
+    name = write_save(tmp_path, 20, attempt)
+    shutil.rmtree(tmp_path / Mark.UNFINISHED)
+    (tmp_path / Mark.UNFINISHED).touch()
+    do_commit(tmp_path, name)
+    assert "cannot be removed" in caplog.text
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        reserve(tmp_path, SaveName(30, attempt))
+    assert not (tmp_path / str(SaveName(30, attempt))).exists()
 
 
 def test_missing_manifests_are_named_by_rank_when_some_have_not_written(tmp_path: Path) -> None:

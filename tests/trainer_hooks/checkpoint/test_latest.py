@@ -1,5 +1,6 @@
 """Finding the newest checkpoint: every kind of torn directory is passed over, in one line."""
 
+import errno
 import json
 import os
 import shutil
@@ -19,9 +20,10 @@ from trainer_hooks.checkpoint.latest import (
     marked,
     open_checkpoint,
 )
-from trainer_hooks.checkpoint.layout import LATEST, MARKER, Attempt
+from trainer_hooks.checkpoint.layout import LATEST, MARKER, Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import digest_of
-from trainer_hooks.errors import UncommittedError
+from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
+from trainer_hooks.errors import CheckpointError, UncommittedError
 
 SHARD = "__0_0.distcp"
 
@@ -107,6 +109,15 @@ TORN: dict[str, tuple[Callable[[Path], object], str]] = {
     "marker of another attempt": (lambda d: rewrite(d, attempt="a1-ffff"), "attempt a1-ffff"),
     "marker of another schema": (lambda d: rewrite(d, schema=2), "not one of schema 1"),
     "marker without files": (lambda d: rewrite(d, files=None), "not one of schema 1"),
+    "marker of no time": (lambda d: rewrite(d, created="today"), "created is no instant"),
+    "marker of no zone": (
+        lambda d: rewrite(d, created="2026-11-30T08:00:00"),
+        "created is no instant",
+    ),
+    "marker is a tombstone": (
+        lambda d: (d / MARKER).write_text('{"schema": 1, "deleted": true}'),
+        "is being deleted",
+    ),
     "odd entry": (lambda d: rewrite(d, files=[1]), "no file entry"),
     "marker is a link": (
         lambda d: replace_by(d / MARKER, lambda p: p.symlink_to(p.with_name(".metadata"))),
@@ -212,6 +223,39 @@ def test_newest_is_found_when_the_hint_is_missing_or_stale(
     assert newest(tmp_path).path == directory
 
 
+def test_checkpoint_is_passed_over_when_it_is_in_quarantine(
+    tmp_path: Path, attempt: Attempt, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the reason; a quarantine that cannot be read is no empty one."""
+    before = commit_save(tmp_path, 10, attempt)
+    newer = commit_save(tmp_path, 20, attempt)
+    name = SaveName(20, attempt)
+    put_mark(tmp_path, Mark.QUARANTINED, name, {"reason": "loss spike"})
+    assert newest(tmp_path).path == before
+    assert caplog.messages == [f"passed over {newer}: in quarantine: loss spike"]
+    assert open_checkpoint(newer).step == 20
+    remove_mark(tmp_path, Mark.QUARANTINED, name)
+    assert newest(tmp_path).path == newer
+    (tmp_path / Mark.QUARANTINED).rmdir()
+    (tmp_path / Mark.QUARANTINED).touch()
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        latest_committed(tmp_path)
+
+
+def test_error_is_raised_when_the_directory_cannot_be_read(
+    tmp_path: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds checkpoints for all we know: that is no fresh start."""
+    commit_save(tmp_path, 10, attempt)
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "listdir", failing)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        latest_committed(tmp_path)
+
+
 def test_newest_is_none_when_nothing_was_committed(tmp_path: Path) -> None:
     """An empty directory, none at all, and one with torn saves only."""
     assert latest_committed(tmp_path) is None
@@ -223,7 +267,8 @@ def test_newest_is_none_when_nothing_was_committed(tmp_path: Path) -> None:
 def test_marked_are_those_with_a_marker_when_they_are_whole_or_not(
     tmp_path: Path, attempt: Attempt
 ) -> None:
-    """To tell a fresh start from one that would hide damage."""
+    """To tell a fresh start from one that would hide damage; a tombstone is no marker."""
+    (commit_save(tmp_path, 8, attempt) / MARKER).write_text('{"schema": 1, "deleted": true}')
     write_save(tmp_path, 5, attempt)
     whole, torn = commit_save(tmp_path, 10, attempt), commit_save(tmp_path, 20, attempt)
     (torn / SHARD).unlink()

@@ -1,0 +1,76 @@
+"""Pins: checkpoints that are not deleted, for good or while somebody reads them."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from trainer_hooks.checkpoint.durable import write_file
+from trainer_hooks.checkpoint.layout import SaveName
+from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
+from trainer_hooks.errors import CheckpointError, UntrustedFileError
+from trainer_hooks.untrusted import read_json_object
+
+READERS = ".reading"
+"""A file for each reader, ``NAME.TOKEN``: several may read one checkpoint at a time."""
+
+READER_KEEPS = timedelta(days=1)
+"""What a reader that dies leaves behind holds so long, which no reading takes."""
+
+_MAX_BYTES = 64 * 1024
+
+
+def pinned(root: Path, now: datetime) -> dict[SaveName, str]:
+    """Return the saves that are not to be deleted, and why.
+
+    Raises:
+        CheckpointError: The pins cannot be read, which does not mean that there are none.
+    """
+    read = dict.fromkeys(_being_read(root, now), "being read")
+    pins = names_with(root, Mark.PINNED)
+    return read | {n: str(read_mark(root, Mark.PINNED, n).get("reason", "pinned")) for n in pins}
+
+
+@contextlib.contextmanager
+def reading(root: Path, name: SaveName, now: datetime) -> Iterator[None]:
+    """Keep a checkpoint while a block reads it, also from a run's retention on another node.
+
+    Where nothing can be written, on a read-only mount, it is read without that.
+    """
+    path = root / READERS / f"{name}.{secrets.token_hex(4)}"
+    until = (now + READER_KEEPS).isoformat(timespec="seconds")
+    by = f"{socket.gethostname()}:{os.getpid()}"
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        write_file(path, json.dumps({"schema": 1, "until": until, "by": by}).encode())
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _being_read(root: Path, now: datetime) -> set[SaveName]:
+    try:
+        entries = list((root / READERS).iterdir())
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise CheckpointError(f"{root / READERS} cannot be read: {error.strerror}") from error
+    named = [(SaveName.parse(entry.stem), entry) for entry in entries]
+    return {name for name, entry in named if name is not None and not _is_over(entry, now)}
+
+
+def _is_over(path: Path, now: datetime) -> bool:
+    """Tell whether a reader's time is over; one whose word we can't understand still reads."""
+    try:
+        until = read_json_object(path, max_bytes=_MAX_BYTES).get("until")
+        return datetime.fromisoformat(str(until)) < now
+    except FileNotFoundError:
+        return True
+    except (OSError, UntrustedFileError, ValueError, TypeError):
+        return False

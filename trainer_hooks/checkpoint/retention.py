@@ -1,0 +1,164 @@
+"""Retention: what ``Keep`` does not want is deleted, once it stands behind newer commits.
+
+Only what is committed and whole is counted. A directory that we did not make is never counted and
+never deleted; nor is a checkpoint that is damaged or in quarantine: it is evidence.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trainer_hooks.checkpoint.commit import check_fence, newest_attempt
+from trainer_hooks.checkpoint.keep import Keep, wanted
+from trainer_hooks.checkpoint.latest import Checkpoint, examined
+from trainer_hooks.checkpoint.layout import MARKER, Attempt, SaveName
+from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
+from trainer_hooks.checkpoint.pins import pinned
+from trainer_hooks.checkpoint.removal import (
+    delete_checkpoint,
+    delete_uncommitted,
+    finish_deletion,
+    has_tombstone,
+)
+from trainer_hooks.errors import CheckpointError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What retention finds in a checkpoint directory."""
+
+    kept: Mapping[SaveName, str]
+    """Whole checkpoints that stay, and why."""
+    surplus: tuple[Checkpoint, ...]
+    """Whole checkpoints that no rule wants, oldest first."""
+    leftovers: tuple[SaveName, ...]
+    """Saves of attempts that are over, and deletions that were cut short."""
+
+
+def survey(root: Path, keep: Keep) -> Survey:
+    """Find out what would be deleted under ``root``. Any process may call it.
+
+    Raises:
+        CheckpointError: Something that must be known cannot be read.
+    """
+    quarantined = names_with(root, Mark.QUARANTINED)
+    whole = [
+        found
+        for name, found in examined(root)
+        if isinstance(found, Checkpoint) and name not in quarantined
+    ]
+    kept = wanted(whole, keep) | _protected(root, whole)
+    surplus = [found for found in whole if found.marker.name not in kept]
+    return Survey(kept=kept, surplus=tuple(reversed(surplus)), leftovers=_leftovers(root))
+
+
+def retain(root: Path, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveName]:
+    """Delete under ``root`` what ``survey`` finds, and return its names. One process calls it.
+
+    A deletion that fails is logged and done with the next.
+
+    Args:
+        root: The checkpoint directory.
+        keep: What is kept.
+        may_go_on: Asked before each deletion; nothing more is deleted once it says no.
+
+    Raises:
+        CheckpointError: Something that must be known cannot be read; or ``may_go_on`` raised it.
+    """
+    found = survey(root, keep)
+    deleted = []
+    for name in [*found.leftovers, *(checkpoint.marker.name for checkpoint in found.surplus)]:
+        if not may_go_on():
+            break
+        try:
+            if _delete(root, name, is_leftover=name in found.leftovers):
+                deleted.append(name)
+        except CheckpointError as error:
+            log.warning("%s", error)
+    return deleted
+
+
+class Retention:
+    """Retention in the background of a run, on the rank that commits.
+
+    Args:
+        root: The checkpoint directory.
+        keep: What is kept.
+        attempt: This start of the job; it deletes nothing once a newer one has started.
+    """
+
+    def __init__(self, root: Path, keep: Keep, attempt: Attempt) -> None:
+        self._root = root
+        self._keep = keep
+        self._attempt = attempt
+        self._at_work = threading.Lock()
+        self.is_suspended = False
+        """Set it when time is short: what is not deleted now is deleted by the next attempt."""
+
+    def after_commit(self) -> None:
+        """Delete what no rule wants any more; at once back if that is being done already.
+
+        Nothing of it is worth an exception: a full directory says so itself, at the next save.
+        """
+        if not self._at_work.acquire(blocking=False):
+            return
+        try:
+            deleted = retain(self._root, self._keep, self._may_go_on)
+        except CheckpointError as error:
+            log.warning("nothing more is deleted: %s", error)
+        else:
+            if deleted:
+                log.info("deleted %s", ", ".join(map(str, deleted)))
+        finally:
+            self._at_work.release()
+
+    def _may_go_on(self) -> bool:
+        if self.is_suspended:
+            return False
+        check_fence(self._root, self._attempt)
+        return True
+
+
+def _protected(root: Path, whole: Iterable[Checkpoint]) -> dict[SaveName, str]:
+    """Return what stays whatever the rules say, because somebody needs it, and who."""
+    newest = newest_attempt(root)
+    pins = pinned(root, datetime.now(UTC))
+    resumed = names_with(root, Mark.RESUMED)
+    protected = {}
+    for name in (found.marker.name for found in whole):
+        if name in pins:
+            protected[name] = f"pinned: {pins[name]}"
+        elif name in resumed and read_mark(root, Mark.RESUMED, name).get("by", newest) == newest:
+            protected[name] = f"attempt {newest} has resumed from it"
+    return protected
+
+
+def _leftovers(root: Path) -> tuple[SaveName, ...]:
+    """Return what we have begun and nobody can finish any more, by our own word.
+
+    An attempt that is not the newest can commit nothing more. A save without that word may be a
+    copy that somebody is just making: it is left alone (orbax#394).
+    """
+    newest = newest_attempt(root)
+    return tuple(
+        name
+        for name in sorted(names_with(root, Mark.UNFINISHED))
+        if has_tombstone(root / str(name))
+        or (name.attempt.number < newest and not os.path.lexists(root / str(name) / MARKER))
+    )
+
+
+def _delete(root: Path, name: SaveName, *, is_leftover: bool) -> bool:
+    if is_leftover:
+        if has_tombstone(root / str(name)):
+            return finish_deletion(root, name)
+        return delete_uncommitted(root, name)
+    if name in pinned(root, datetime.now(UTC)):  # meanwhile
+        return False
+    return delete_checkpoint(root, name)
