@@ -77,6 +77,7 @@ class PrivateBus:
                 body=[value],
             )
         )
+        await bus.call(Message("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId"))
         bus.disconnect()
         await eventually(lambda: not bus.connected)
 
@@ -90,6 +91,7 @@ class FakeLogind(ServiceInterface):
         self.is_preparing = False
         self.refusal: str | None = None
         self.asked: list[list[str]] = []
+        self.looks = 0
         self._ends: list[int] = []
 
     @dbus_method()
@@ -110,6 +112,7 @@ class FakeLogind(ServiceInterface):
 
     @dbus_property(access=PropertyAccess.READ)
     def PreparingForShutdown(self) -> DBusBool:  # noqa: N802 - likewise
+        self.looks += 1
         return self.is_preparing
 
     @dbus_signal()
@@ -120,6 +123,11 @@ class FakeLogind(ServiceInterface):
         """Tell everybody that a shutdown is coming, or is called off."""
         self.is_preparing = start
         self.PrepareForShutdown(start)
+
+    async def looked_at(self, times: int) -> None:
+        """Wait until it has been asked so many more times."""
+        before = self.looks
+        await eventually(lambda: self.looks >= before + times)
 
     def locks(self) -> int:
         """Count the locks that are held."""
