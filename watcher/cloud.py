@@ -60,7 +60,7 @@ async def find_cloud(
         ConfigError: A cloud can't be asked, for a setting that contradicts ``auto``.
     """
     if config.cloud != AUTO:
-        return Cloud(config.cloud, "set by cloud")
+        return Cloud(config.cloud, "as is set")
     asked = [road for road in roads if road.proof and road.wanted(config.of(road.settings))]
     found: _Asked | None = None
     answers: list[_Asked] = []

@@ -56,7 +56,7 @@ async def _protect(config: Config, boot_id: str) -> None:
     stop = stop_event()
     cloud = await find_cloud(config)
     roads = _roads(config, cloud)
-    _say(cloud)
+    _say(config, cloud)
     unheard = _kinds(config, [road for road in ROADS.values() if road.cloud in cloud.unproven])
     # Before anything is heard, and before READY: readers may trust a flag from then on.
     adopted = await asyncio.to_thread(
@@ -174,11 +174,10 @@ def _roads(config: Config, cloud: Cloud) -> list[Road[Any]]:
     return wanted
 
 
-def _say(cloud: Cloud) -> None:
-    if cloud.name == NONE:
-        log.warning("no cloud is heard: %s", cloud.why)
-    else:
-        log.info("cloud cloud=%s why=%s", cloud.name, cloud.why)
+def _say(config: Config, cloud: Cloud) -> None:
+    is_surprising = cloud.name == NONE != config.cloud
+    level = logging.WARNING if is_surprising else logging.INFO
+    log.log(level, "cloud cloud=%s why=%s", cloud.name, cloud.why)
 
 
 def _left(

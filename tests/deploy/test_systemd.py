@@ -106,6 +106,6 @@ def test_command_is_the_daemons_when_parsed() -> None:
 def test_readme_names_every_file_when_installing() -> None:
     """A file that the README does not mention is not installed."""
     readme = (FILES / "README.md").read_text()
-    for path in FILES.iterdir():
-        if path.name != "README.md":
-            assert f"install -m 0644 -D {path.name} " in readme
+    files = {path.relative_to(FILES) for path in FILES.rglob("*") if path.is_file()}
+    for path in files - {Path("README.md")}:
+        assert f"install -m 0644 -D {path} " in readme

@@ -75,7 +75,7 @@ async def test_cloud_is_not_asked_for_when_it_is_set(imds: ScriptedImds) -> None
     """A person's word counts, and costs nothing at the start."""
     for name in ("aws", "none"):
         asked = await find_cloud(replace(config(imds.url), cloud=name), AWS)
-        assert asked == Cloud(name, "set by cloud")
+        assert asked == Cloud(name, "as is set")
     assert imds.requests == []
 
 

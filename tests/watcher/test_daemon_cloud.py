@@ -65,4 +65,4 @@ def test_start_is_tried_again_when_the_cloud_is_only_silent() -> None:
     with pytest.raises(StartFailed, match=r"the firmware says so.*cloud = aws.*cloud = none"):
         _roads(Config(), Cloud("aws", "the firmware says so", is_silent=True))
     with pytest.raises(ConfigError, match="nothing to hear"):
-        _roads(Config(cloud="none"), Cloud("none", "set by cloud"))
+        _roads(Config(cloud="none"), Cloud("none", "as is set"))
