@@ -1,7 +1,6 @@
 """All ranks act at one step: ranks as threads over one Store, with nothing else in common."""
 
 import threading
-from collections.abc import Sequence
 
 import pytest
 
@@ -15,9 +14,7 @@ from tests.support.agreeing import (
     wait_for_end,
     wait_for_step,
 )
-from tests.support.published import figures
 from tests.support.waiting import wait_until
-from trainer_hooks.at_stop import AtStop
 from trainer_hooks.decision import RESTORING, Outcome
 
 ADVICE = notice("advice", is_stop=False)
@@ -187,48 +184,6 @@ def test_stop_is_final_when_it_is_withdrawn_after_the_decision() -> None:
         wait_until(lambda: all(rank.agreement.stop for rank in world))
         world[0].tell(None)
         release.set()
-        stop_step(world)
-
-
-def end_in_sight(world: Sequence[Rank]) -> None:
-    """Let all say that they are a moment from their end."""
-    for rank in world:
-        rank.until = 100_000
-        rank.figures = figures(step_s=1e-6, until=rank.until)
-
-
-def test_all_go_on_when_their_end_is_near_and_stop_when_the_deadline_is_nearer() -> None:
-    """The same notice with an earlier deadline, heard on one node, calls the end off for all."""
-    with ranks(3) as world:
-        end_in_sight(world)
-        start(world)
-        wait_for_step(world, 3)
-        world[1].tell(notice("moving", left_s=120.0))
-        wait_until(lambda: rounds(world) == [1, 1, 1])
-        wait_for_step(world, max(rank.step for rank in world) + 5)
-        assert {rank.agreement.stop and rank.agreement.stop.outcome for rank in world} == {
-            Outcome.END
-        }
-        world[1].tell(notice("moving", left_s=2.5))
-        stop_step(world)
-        for rank in world:
-            assert rank.agreement.stop is not None
-            assert rank.agreement.stop.at_stop is AtStop.EMERGENCY
-            assert [outcome for outcome, _ in rank.changes] == [Outcome.END, Outcome.STOP]
-
-
-def test_nothing_is_to_stop_when_the_notice_is_withdrawn_before_the_end() -> None:
-    """A run that goes on to its end has no deadline any more."""
-    with ranks(2) as world:
-        end_in_sight(world)
-        start(world)
-        wait_for_step(world, 3)
-        world[0].tell(notice("passing", left_s=120.0))
-        wait_until(lambda: rounds(world) == [1, 1])
-        world[0].tell(None)
-        wait_until(lambda: rounds(world) == [2, 2])
-        assert [rank.agreement.stop for rank in world] == [None, None]
-        world[1].tell(notice("other", left_s=None))
         stop_step(world)
 
 

@@ -65,6 +65,19 @@ def test_deadline_is_unknown_when_the_flag_has_none(golden: Flag) -> None:
     assert golden.deadline_s(deadline=None) is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "window_s"),
+    [("preemption", 30.0), ("shutdown", 5.0), ("hardware", 0.0), ("of tomorrow", 30.0), ([], 30.0)],
+)
+def test_window_is_that_of_its_kind_when_the_flag_has_no_deadline(
+    golden: Flag, kind: object, window_s: float
+) -> None:
+    """A plan needs some time to go by; a kind that we don't know has the usual one."""
+    notice = golden.read(kind=kind, deadline=None, deadline_boottime_s=None)
+    assert notice is not None
+    assert notice.window_s == window_s
+
+
 def test_deadline_is_the_same_instant_when_it_is_read_later(golden: Flag, clocks: Clocks) -> None:
     """Both clocks run on."""
     clocks.turn(60)

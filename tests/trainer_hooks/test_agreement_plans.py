@@ -1,0 +1,66 @@
+"""A stop that is planned by what ranks publish, and an end that may be called off."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.support.agreeing import Rank, notice, ranks, rounds, start, stop_step, wait_for_step
+from tests.support.published import figures
+from tests.support.waiting import wait_until
+from trainer_hooks.at_stop import AtStop
+from trainer_hooks.decision import Outcome
+
+
+def end_in_sight(world: Sequence[Rank]) -> None:
+    """Let all say that they are a moment from their end."""
+    for rank in world:
+        rank.until = 100_000
+        rank.figures = figures(step_s=1e-6, until=rank.until)
+
+
+def test_all_go_on_when_their_end_is_near_and_stop_when_the_deadline_is_nearer() -> None:
+    """The same notice with an earlier deadline, heard on one node, calls the end off for all."""
+    with ranks(3) as world:
+        end_in_sight(world)
+        start(world)
+        wait_for_step(world, 3)
+        world[1].tell(notice("moving", left_s=120.0))
+        wait_until(lambda: rounds(world) == [1, 1, 1])
+        wait_for_step(world, max(rank.step for rank in world) + 5)
+        assert {rank.agreement.stop and rank.agreement.stop.outcome for rank in world} == {
+            Outcome.END
+        }
+        world[1].tell(notice("moving", left_s=2.5))
+        stop_step(world)
+        for rank in world:
+            assert rank.agreement.stop is not None
+            assert rank.agreement.stop.at_stop is AtStop.EMERGENCY
+            assert [outcome for outcome, _ in rank.changes] == [Outcome.END, Outcome.STOP]
+
+
+def test_stop_is_planned_by_the_notices_window_when_it_has_no_deadline() -> None:
+    """Told by the rank that heard it."""
+    with ranks(2) as world:
+        for rank in world:
+            rank.figures = figures(step_s=1e-6)
+        start(world)
+        wait_for_step(world, 3)
+        world[1].tell(replace(notice("unknown", left_s=None), window_s=600.0))
+        stop_step(world)
+        assert world[0].agreement.stop is not None
+        assert "usable_s=598.0 (assumed)" in world[0].agreement.stop.why
+        assert world[0].agreement.deadline_s is None
+
+
+def test_nothing_is_to_stop_when_the_notice_is_withdrawn_before_the_end() -> None:
+    """A run that goes on to its end has no deadline any more."""
+    with ranks(2) as world:
+        end_in_sight(world)
+        start(world)
+        wait_for_step(world, 3)
+        world[0].tell(notice("passing", left_s=120.0))
+        wait_until(lambda: rounds(world) == [1, 1])
+        world[0].tell(None)
+        wait_until(lambda: rounds(world) == [2, 2])
+        assert [rank.agreement.stop for rank in world] == [None, None]
+        world[1].tell(notice("other", left_s=None))
+        stop_step(world)
