@@ -12,6 +12,7 @@ from watcher.actions.base import Action
 from watcher.actions.flag_file import FlagFile
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
+from watcher.actions.run_dir_lock import held_alone
 from watcher.actions.signal_process import SignalProcess
 from watcher.actions.state_file import StateFile
 from watcher.actions.state_start import adopt_state
@@ -48,8 +49,9 @@ def run(config: Config) -> None:
         StartFailed: The run directory can't be used at the moment, or the cloud is silent.
     """
     boot_id = _boot_id()
-    prepare_run_dir(config.run_dir)
-    asyncio.run(_protect(config, boot_id))
+    with held_alone(config.run_dir):
+        prepare_run_dir(config.run_dir)
+        asyncio.run(_protect(config, boot_id))
 
 
 async def _protect(config: Config, boot_id: str) -> None:

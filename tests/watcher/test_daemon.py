@@ -239,6 +239,22 @@ async def test_flag_is_written_late_when_the_run_directory_is_away_for_a_while(
         await watcher.shows("stop")
 
 
+async def test_daemon_waits_for_its_turn_when_another_has_the_run_directory(
+    run_dir: Path, cloud: str
+) -> None:
+    """It would remove a flag that its own settings know nothing of; it is ready once alone."""
+    await control(cloud, "notice", window_s=100)
+    async with daemon(run_dir, cloud) as first:
+        before = await first.shows("stop")
+        other = {"REPRIEVE_AWS_METADATA": "off", "REPRIEVE_COMMAND_ARGV": "sleep 60"}
+        async with daemon(run_dir, cloud, **other) as second:
+            await eventually(lambda: "another watcher uses it" in second.log)
+            assert first.flag() == before
+            await first.end(signal.SIGKILL)
+            await eventually(lambda: second.log.count("ready listen=") == 2)  # both log there
+            assert second.flag() is None, "nobody would ever take it back"
+
+
 async def test_daemon_refuses_to_start_when_the_run_directory_is_missing(
     tmp_path: Path, cloud: str
 ) -> None:
