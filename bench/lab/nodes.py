@@ -105,14 +105,14 @@ async def nodes(count: int, session: aiohttp.ClientSession) -> AsyncIterator[lis
 @contextlib.asynccontextmanager
 async def _node(run_dir: Path, session: aiohttp.ClientSession) -> AsyncIterator[Node]:
     log = run_dir.with_suffix(".log")
-    async with _process("simulate", "aws", "--port=0", "--quiet", log=log) as url:
+    async with watcher_process("simulate", "aws", "--port=0", "--quiet", log=log) as url:
         options = (f"--metadata-endpoint={url}", f"--run-dir={run_dir}", "--listen=127.0.0.1:0")
-        async with _process("run", *options, log=log.with_suffix(".run.log")):
+        async with watcher_process("run", *options, log=log.with_suffix(".run.log")):
             yield Node(url, run_dir, session)
 
 
 @contextlib.asynccontextmanager
-async def _process(*arguments: str, log: Path) -> AsyncIterator[str]:
+async def watcher_process(*arguments: str, log: Path, **variables: str) -> AsyncIterator[str]:
     """Run a command of the watcher, and give the last word of its line that says it is ready."""
     environment = {name: word for name, word in os.environ.items() if not name.startswith("AWS_")}
     with log.open("wb") as file:
@@ -120,7 +120,7 @@ async def _process(*arguments: str, log: Path) -> AsyncIterator[str]:
             *(sys.executable, "-m", "watcher", *arguments),
             stdout=file,
             stderr=file,
-            env=environment,
+            env={**environment, **variables},
         )
     try:
         yield await _ready(process, log)
