@@ -40,7 +40,7 @@ from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.process import now
 from watcher.relay.addressees import Addressees
-from watcher.relay.command import READERS
+from watcher.relay.aws import READERS
 from watcher.relay.delivery import Delivery
 from watcher.relay.relay import POLL_S, VISIBILITY_S, Parts, Relay
 from watcher.sources.aws_messages.envelope import parse_message

@@ -8,7 +8,7 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["watcher.sources", "watcher.notice"]):
+with atheris.instrument_imports(include=["watcher.sources", "watcher.gcp", "watcher.notice"]):
     from tests.fuzz.targets import TARGETS
     from watcher.errors import SourceMalformed
 

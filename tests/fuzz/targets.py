@@ -1,13 +1,16 @@
 """What is fuzzed: every parser that is fed by somebody else, as a function of bytes."""
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 
-from watcher.errors import SourceMalformed
+from watcher.errors import GcpCallFailed, SourceMalformed
 from watcher.explain.answer import Asked, Body
 from watcher.explain.bodies import BODIES
+from watcher.gcp.metadata import read_token
+from watcher.gcp.pubsub import read_message
 from watcher.notice import Moment
 from watcher.sources.aws_imds_spot import parse_termination_time
 from watcher.sources.aws_instance import AwsInstance
@@ -44,6 +47,16 @@ def _not_yet(data: bytes) -> None:
     says_not_yet(data)
 
 
+def _token(data: bytes) -> None:
+    with suppress(GcpCallFailed):
+        read_token(data)
+
+
+def _pulled(data: bytes) -> None:
+    with suppress(ValueError, RecursionError, GcpCallFailed):
+        read_message(json.loads(data))
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     **{name: partial(_explained, body) for name, body in BODIES.items()},
     "aws-imds-termination-time": _termination_time,
@@ -52,6 +65,8 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "aws-imds-life-cycle": AwsInstance({}).learn_life_cycle,
     "azure-vm-name": _vm_name,
     "gcp-not-yet": _not_yet,
+    "gcp-pulled": _pulled,
+    "gcp-token": _token,
     "gcp-vm": _vm_fact,
 }
 """By name. Each may raise SourceMalformed and nothing else."""

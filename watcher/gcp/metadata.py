@@ -84,7 +84,7 @@ class GcpMetadata:
             GcpCallFailed: There is none.
         """
         if self._now().boottime_s >= self._token_ends_s:
-            self._token, lasts_s = _token(await self._get(_TOKEN))
+            self._token, lasts_s = read_token(await self._get(_TOKEN))
             self._token_ends_s = self._now().boottime_s + lasts_s - _RENEW_S
         return self._token
 
@@ -114,8 +114,12 @@ class GcpMetadata:
         return answer.body
 
 
-def _token(body: bytes) -> tuple[str, float]:
-    """Return a token and for how many seconds it lives; no message may quote the body."""
+def read_token(body: bytes) -> tuple[str, float]:
+    """Return a token and for how many seconds it lives.
+
+    Raises:
+        GcpCallFailed: There is none in it; no part of the body is in the message.
+    """
     try:
         said: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -124,11 +128,7 @@ def _token(body: bytes) -> tuple[str, float]:
     lasts_s = said.get("expires_in") if isinstance(said, dict) else None
     if not isinstance(token, str) or not _BEARER.fullmatch(token):
         raise _failed(_TOKEN, "no access_token in it", "malformed")
-    if (
-        isinstance(lasts_s, bool)
-        or not isinstance(lasts_s, int | float)
-        or not lasts_s <= _LONGEST_S
-    ):
+    if not isinstance(lasts_s, int | float) or not 0 <= lasts_s <= _LONGEST_S:
         raise _failed(_TOKEN, "no credible expires_in", "malformed")
     return token, float(lasts_s)
 

@@ -80,10 +80,10 @@ class Subscription:
         received = answer.get("receivedMessages", [])
         if not isinstance(received, list):
             raise GcpCallFailed("pull: receivedMessages is no list", outcome="malformed")
-        return [_message(one) for one in received]
+        return [read_message(one) for one in received]
 
 
-def _message(received: object) -> Message:
+def read_message(received: object) -> Message:
     """Return a message; one whose data can't be read is there all the same, and is refused later.
 
     Raises:

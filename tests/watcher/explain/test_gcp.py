@@ -72,3 +72,52 @@ def test_body_is_refused_when_it_is_another_keys(
 ) -> None:
     """It is unknown what the right one says."""
     assert list(explained(capsys, source, DATA / name)) == ["refused"]
+
+
+API = DATA.parent
+ME = "1234567890123456789"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "instance_id", "told"),
+    [
+        ("gcp-pubsub", "entry-preempted", ME, [("preemption", "stop")]),
+        ("gcp-pubsub", "entry-terminated", ME, [("maintenance", "stop")]),
+        ("gcp-pubsub", "entry-migrated", ME, [("live_migration", "advisory")]),
+        ("gcp-pubsub", "entry-preempted", "42", "it is for other instances than 42"),
+        (
+            "gcp-instance",
+            "instance-flex-start",
+            ME,
+            [("capacity_end", "stop"), ("maintenance", "stop")],
+        ),
+        ("gcp-instance", "instance-spot", ME, "no end of the VM is known ahead"),
+    ],
+)
+def test_body_of_an_api_is_explained_to_its_vm(
+    capsys: pytest.CaptureFixture[str],
+    source: str,
+    name: str,
+    instance_id: str,
+    told: list[tuple[str, str]] | str,
+) -> None:
+    """By the parsers that the daemon and the relay call."""
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", source, str(API / f"{name}.json"), "--instance-id", instance_id, *NOW])
+    assert ended.value.code == 0
+    printed = json.loads(capsys.readouterr().out)
+    if isinstance(told, str):
+        assert printed == {"ignored": told}
+    else:
+        assert [(one["kind"], one["urgency"]) for one in printed["notices"]] == told
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [("gcp-pubsub", "instance-spot"), ("gcp-instance", "entry-preempted")],
+)
+def test_body_of_an_api_is_refused_when_it_is_another_one(
+    capsys: pytest.CaptureFixture[str], source: str, name: str
+) -> None:
+    """Nothing of it is what this kind has."""
+    assert "refused" in explained(capsys, source, API / f"{name}.json")

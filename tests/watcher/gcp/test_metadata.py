@@ -110,6 +110,7 @@ async def test_token_names_the_cause_when_the_vm_has_no_service_account(
         '{"access_token": "secret-token", "expires_in": NaN}',
         '{"access_token": "secret-token", "expires_in": "3599"}',
         '{"access_token": "secret-token", "expires_in": 1e9}',
+        '{"access_token": "secret-token", "expires_in": -' + "9" * 400 + "}",
         '{"access_token": "", "expires_in": 3599}',
         '{"access_token": "secret\\r\\ntoken", "expires_in": 3599}',
         '{"access_token": ["secret-token"], "expires_in": 3599}',
