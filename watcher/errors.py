@@ -11,6 +11,16 @@
     │   │                       and a command of a person's ends with status 1
     │   ├── AwsCallFailed
     │   └── GcpCallFailed
+    ├── KubeError               the Kubernetes API did not do what was asked; its caller decides
+    │   ├── KubeUnavailable     no usable answer: time-out, refused, reset, 401, 5xx
+    │   │   └── KubeThrottled   the API server asks for fewer requests: 429
+    │   ├── KubeBlocked         an eviction that a disruption budget does not allow
+    │   ├── KubeConflict        409: the object is another by now, or is there already
+    │   ├── KubeForbidden       403
+    │   ├── KubeNotFound        404
+    │   ├── KubeGone            410: list again, then watch
+    │   ├── KubeRefused         any other 4xx: the request makes no sense to this server
+    │   └── KubeMalformed       an answer that is not the API server's
     ├── SourceError             it is *unknown* whether there is a notice; never "no notice"
     │   ├── SourceUnavailable   no usable answer: time-out, refused, reset, 401, 403, 5xx
     │   │   └── SourceThrottled the cloud asks for fewer requests: 429, 503
@@ -68,6 +78,62 @@ class AwsCallFailed(CloudCallFailed):
 
 class GcpCallFailed(CloudCallFailed):
     """Raised when a call of a Google Cloud API has failed."""
+
+
+class KubeError(WatcherError):
+    """Base of what a call of the Kubernetes API can fail with."""
+
+
+class KubeUnavailable(KubeError):
+    """Raised when there was no usable answer; whether it was done is unknown."""
+
+
+class KubeThrottled(KubeUnavailable):
+    """Raised when the API server has too much to do.
+
+    Attributes:
+        retry_after_s: When it wants to be asked again, in seconds; None if it does not say.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class KubeBlocked(KubeError):
+    """Raised when a disruption budget does not allow an eviction; no fault of the API server.
+
+    Attributes:
+        retry_after_s: When to ask again, in seconds; None if the server does not say.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class KubeConflict(KubeError):
+    """Raised when the object is not the one that was meant any more, or is there already."""
+
+
+class KubeForbidden(KubeError):
+    """Raised when the account may not do it."""
+
+
+class KubeNotFound(KubeError):
+    """Raised when there is no such object."""
+
+
+class KubeGone(KubeError):
+    """Raised when the API server has forgotten what has happened since a version."""
+
+
+class KubeRefused(KubeError):
+    """Raised when the API server can't make sense of a request, or admission denies it."""
+
+
+class KubeMalformed(KubeError):
+    """Raised when an answer came that is not the API server's."""
 
 
 class SourceError(WatcherError):
