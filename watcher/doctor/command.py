@@ -22,6 +22,8 @@ DESCRIPTION = """\
 Ask the cloud what the daemon would ask, once, and say what is wrong and what to do about it.
 Nothing is changed. Run it where the daemon runs: in its pod, or as its user on the node."""
 
+_SILENT = "let this node reach it: a firewall, a NetworkPolicy or a proxy may be in the way"
+
 EPILOG = """\
 each line: what was checked, what was found, and after an arrow what to do
 
@@ -64,7 +66,7 @@ def _which(cloud: Cloud, config: Config) -> Finding:
     """Judge whether it is known which cloud this is."""
     found = f"{cloud.name}: {cloud.why}"
     if cloud.is_silent:
-        return wrong("cloud", found, "see below why its metadata server is silent")
+        return wrong("cloud", found, _SILENT)
     beside = any(
         road.wanted(config.of(road.settings)) for road in ROADS.values() if road.cloud is None
     )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.watcher_process import control
+from watcher.cloud import Cloud
 from watcher.config import Config
 from watcher.doctor.aws_checks import CHECKS
 from watcher.doctor.aws_evidence import examine
@@ -190,3 +191,19 @@ async def test_nothing_is_asked_when_the_service_is_switched_off_by_a_setting() 
     settings = Config(cloud="aws", sections=(AwsConfig(metadata="off"),))
     _cloud, first, *_ = await findings_of(settings, {})
     assert (first.checked, first.verdict) == ("metadata service", Verdict.UNKNOWN)
+
+
+async def test_silent_cloud_is_wrong_and_checked_when_only_the_firmware_names_it(
+    monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    """Its checks say in which way it is silent."""
+
+    async def silent(_config: Config) -> Cloud:
+        return Cloud("aws", "the firmware says so", is_silent=True)
+
+    monkeypatch.setattr("watcher.doctor.command.find_cloud", silent)
+    settings = AwsConfig(metadata_endpoint=f"http://127.0.0.1:{unused_tcp_port}")
+    cloud, reachable, *_ = await findings_of(Config(sections=(settings,)), {})
+    assert (cloud.verdict, cloud.found) == (Verdict.WRONG, "aws: the firmware says so")
+    assert "NetworkPolicy" in cloud.todo
+    assert (reachable.verdict, reachable.todo) == (Verdict.WRONG, aws_diagnosis.UNREACHABLE)

@@ -1,68 +1,20 @@
 """The machine's own shutdown, against a logind of the test's own on a private bus."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.fake_logind import FakeLogind, PrivateBus
+from tests.support.hearing_logind import hearing
 from watcher import login_manager
 from watcher.errors import ConfigError
-from watcher.health import SourceHealth
-from watcher.metrics import Metrics
 from watcher.notice import Notice, NoticeKind
 from watcher.sources import logind
-from watcher.sources.logind import ID, KEY, NAME, ROAD, Logind, LogindConfig
-from watcher.supervise import keep_running
+from watcher.sources.logind import ID, NAME, ROAD, LogindConfig
 
 pytestmark = pytest.mark.e2e
-
-
-@dataclass
-class Ears:
-    """The source under supervision, and what has come of it."""
-
-    source: Logind
-    health: SourceHealth
-    inbox: asyncio.Queue[Notice]
-
-    def heard(self) -> list[bool]:
-        """Take everything out of the inbox: whether each is taken back."""
-        notices = [self.inbox.get_nowait() for _ in range(self.inbox.qsize())]
-        assert {(notice.id, notice.kind) for notice in notices} <= {(ID, NoticeKind.SHUTDOWN)}
-        return [notice.withdrawn for notice in notices]
-
-    @property
-    def why(self) -> str:
-        """Why the source is blind; empty if it is not."""
-        return self.health.keys[KEY].why
-
-    @property
-    def inhibitor(self) -> str:
-        """What has become of the lock."""
-        return self.health.facts.get("inhibitor", "")
-
-
-@asynccontextmanager
-async def hearing(
-    address: str, clock: TurnedClock, adopted: Iterable[Notice] = ()
-) -> AsyncIterator[Ears]:
-    """Run the source as the daemon does."""
-    health = SourceHealth(NAME, (KEY,), clock(), Metrics())
-    source = Logind(address, health, clock, adopted)
-    ears = Ears(source, health, asyncio.Queue())
-    running = asyncio.create_task(keep_running(source, ears.inbox, clock))
-    try:
-        yield ears
-    finally:
-        assert not running.done(), "the source has ended by itself"
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        source.close()
 
 
 @pytest.fixture(autouse=True)
@@ -200,49 +152,6 @@ async def test_signal_is_ignored_when_it_is_not_logind_that_sends_it(
         assert ears.heard() == []
 
 
-async def test_notice_stays_and_source_is_blind_when_the_bus_is_gone(
-    bus: PrivateBus, clock: TurnedClock
-) -> None:
-    """As in the middle of a shutdown; when it is back, logind's word counts again."""
-    first, second = FakeLogind(), FakeLogind()
-    first.limit_us = 60_000_000
-    async with hearing(bus.address, clock) as ears:
-        async with first.serving(bus.address):
-            await eventually(lambda: ears.inhibitor == "held")
-            first.announce(start=True)
-            await eventually(lambda: ears.inbox.qsize() == 1)
-            await bus.end()
-            await eventually(lambda: ears.why != "")
-            assert ears.heard() == [False]
-            assert first.locks() == 1, "the lock is no connection"
-        await bus.start()
-        second.is_preparing = True
-        async with second.serving(bus.address):
-            await eventually(lambda: ears.why == "")
-            assert ears.heard() == []
-            second.announce(start=False)
-            await eventually(lambda: ears.heard() == [True])
-            await eventually(lambda: second.locks() == 1)
-
-
-async def test_lock_is_taken_anew_when_logind_is_another(
-    bus: PrivateBus, clock: TurnedClock
-) -> None:
-    """Whatever the old one knew: the new lock first, then the old one back."""
-    first, second = FakeLogind(), FakeLogind()
-    async with hearing(bus.address, clock) as ears:
-        async with first.serving(bus.address):
-            await eventually(lambda: first.locks() == 1)
-        await eventually(lambda: ears.why != "")
-        assert first.locks() == 1
-        async with second.serving(bus.address):
-            await eventually(lambda: second.locks() == 1)
-            await eventually(lambda: first.locks() == 0)
-            assert ears.why == ""
-            second.announce(start=True)
-            await eventually(lambda: ears.inbox.qsize() == 1)
-
-
 @pytest.mark.parametrize("is_preparing", [True, False])
 async def test_notice_of_an_earlier_run_stands_only_while_logind_says_so(
     bus: PrivateBus, manager: FakeLogind, clock: TurnedClock, *, is_preparing: bool
@@ -264,28 +173,3 @@ async def test_shutdown_is_heard_when_it_began_before_the_daemon(
         notice = await ears.inbox.get()
         assert (notice.id, notice.deadline) == (ID, None)
         assert manager.asked == []
-
-
-@pytest.mark.parametrize("address", ["unix:path=/nonexistent/bus", "nonsense", "unix:x=1"])
-async def test_source_is_blind_when_there_is_no_bus(address: str, clock: TurnedClock) -> None:
-    """It may come up later; the address is in the reason."""
-    async with hearing(address, clock) as ears:
-        await eventually(lambda: address in ears.why)
-        assert ears.heard() == []
-
-
-async def test_source_is_blind_when_the_bus_does_not_answer(
-    tmp_path: Path, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A daemon that is stopped accepts connections and says nothing."""
-    monkeypatch.setattr(login_manager, "CALL_LIMIT_S", 0.1)
-    path = tmp_path / "bus"
-
-    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
-        writer.close()
-
-    server = await asyncio.start_unix_server(silent, path)
-    async with hearing(f"unix:path={path}", clock) as ears:
-        await eventually(lambda: "no answer within 0.1 s" in ears.why)
-    server.close()
