@@ -8,7 +8,11 @@ from watcher.simulator.answers import compact_json
 from watcher.simulator.faults import FaultKind
 
 _ACTION_KEYS = ("action", "Code", "EventType")
-_TIME_KEYS = ("time", "noticeTime", "NotBefore", "NotAfter", "NotBeforeDeadline")
+_TIME_KEYS = (
+    *("time", "noticeTime", "NotBefore", "NotAfter", "NotBeforeDeadline"),
+    *("window_start_time", "window_end_time", "latest_window_start_time"),
+    *("windowStartTime", "windowEndTime", "latestWindowStartTime"),
+)
 
 Document = dict[str, object]
 

@@ -25,6 +25,12 @@ EVENTS = b'[{"NotBefore":"1 Dec 2026 09:00:43 GMT","Code":"system-reboot","NotAf
         (FaultKind.NO_TIME, ACTION, b'{"action":"terminate"}'),
         (FaultKind.BAD_TIME, ACTION, b'{"action":"terminate","time":"soon"}'),
         (FaultKind.NO_TIME, b'{"noticeTime":"2026-11-30T11:02:10Z"}', b"{}"),
+        (
+            FaultKind.BAD_TIME,
+            b'{"windowStartTime":"x","type":"y"}',
+            b'{"windowStartTime":"soon","type":"y"}',
+        ),
+        (FaultKind.NO_TIME, b'{"a":{"window_start_time":"x","type":"y"}}', b'{"a":{"type":"y"}}'),
         (FaultKind.NO_TIME, EVENTS, b'[{"Code":"system-reboot"}]'),
         (
             FaultKind.UNKNOWN_ACTION,
