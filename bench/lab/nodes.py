@@ -107,7 +107,7 @@ async def _node(run_dir: Path, session: aiohttp.ClientSession) -> AsyncIterator[
     log = run_dir.with_suffix(".log")
     async with watcher_process("simulate", "aws", "--port=0", "--quiet", log=log) as url:
         options = (f"--metadata-endpoint={url}", f"--run-dir={run_dir}", "--listen=127.0.0.1:0")
-        async with watcher_process("run", *options, log=log.with_suffix(".run.log")):
+        async with watcher_process("run", "--cloud=aws", *options, log=log.with_suffix(".run.log")):
             yield Node(url, run_dir, session)
 
 
