@@ -53,7 +53,14 @@ class GcpCompute:
 
     name = NAME
     keys = (KEY,)
-    kinds = frozenset({NoticeKind.CAPACITY_END, NoticeKind.MAINTENANCE, NoticeKind.LIVE_MIGRATION})
+    kinds = frozenset(
+        {
+            NoticeKind.CAPACITY_END,
+            NoticeKind.MAINTENANCE,
+            NoticeKind.LIVE_MIGRATION,
+            NoticeKind.HARDWARE,
+        }
+    )
     """What it can say, and so take back."""
 
     def __init__(  # noqa: PLR0913 - each is one thing that the daemon has and this needs

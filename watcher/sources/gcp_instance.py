@@ -4,16 +4,17 @@ The metadata server has no key for a limited run time, nor for how much warning 
 with: both are only here. What is known ahead is a level: what an answer leaves out is over.
 
 Source: Compute API reference v1, ``instances`` (``scheduling``, ``resourceStatus``); Compute Engine
-documentation, "Limit the run time of a VM", "Monitor and plan for a host maintenance event" (all
-read 2026-11-30).
+documentation, "Limit the run time of a VM" (both read 2026-11-30).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
+from watcher.sources.gcp_upcoming import read_upcoming_maintenance
+from watcher.sources.gcp_windows import LONGEST_NOTICE_S
 from watcher.sources.times import rfc3339_instant
 from watcher.sources.words import decoded, detail, notice_id, shown, word
 
@@ -27,16 +28,7 @@ RUN_TIME_LIMIT_S = 120 * 86_400.0
 """Longest run time that a VM can be given. Source: Compute Engine documentation, "Limit the run
 time of a VM" (read 2026-11-30)."""
 
-MAINTENANCE_AHEAD_S = 90 * 86_400.0
-"""Furthest that maintenance is believed ahead; it is announced weeks ahead, so this only cuts
-nonsense. Source: "Monitor and plan for a host maintenance event" (read 2026-11-30)."""
-
-_NOTICE_LIMIT_S = 120
-"""Longest ``preemptionNoticeDuration``; the only other value is 0. Source: Compute API reference
-v1, ``Scheduling`` (read 2026-11-30)."""
-
 _RUNNING = "RUNNING"
-_OVER = ("complete", "completed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +94,7 @@ def read_instance(said: Mapping[str, object], received: Moment, instance_id: str
         provisioning_model=word(scheduling.get("provisioningModel")),
         termination_action=word(scheduling.get("instanceTerminationAction")),
         on_host_maintenance=word(scheduling.get("onHostMaintenance")),
-        notice_s=min(notice, _NOTICE_LIMIT_S),
+        notice_s=min(notice, LONGEST_NOTICE_S),
     )
     known = (
         _run_time_over(said, instance, received, found),
@@ -133,7 +125,9 @@ def _run_time_over(
         kind=NoticeKind.CAPACITY_END,
         source=COMPUTE,
         received=received,
-        deadline=_believed(ends, received, RUN_TIME_LIMIT_S),
+        deadline=(
+            Deadline.stated(ends, seen=received, longest_s=RUN_TIME_LIMIT_S) if ends else None
+        ),
         action=instance.termination_action,
         instance_id=instance_id,
         detail=detail({"provisioningModel": instance.provisioning_model, "ends": end}, odd),
@@ -145,35 +139,12 @@ def _maintenance(
 ) -> Notice | None:
     """Return the maintenance of the host that is planned, or goes on."""
     planned = _object(_object(said, "resourceStatus"), "upcomingMaintenance")
-    status = word(planned.get("maintenanceStatus"))
-    if not planned or (status or "").lower() in _OVER:
+    does_migrate = instance.on_host_maintenance == "MIGRATE"
+    notice = read_upcoming_maintenance(planned, received, instance_id, does_migrate=does_migrate)
+    if notice is None:
         return None
-    start = planned.get("windowStartTime")
-    starts = rfc3339_instant(start)
-    does_survive = instance.on_host_maintenance == "MIGRATE"
-    return Notice(
-        id=notice_id("gcp-planned-maintenance", word(start), instance_id),
-        kind=NoticeKind.LIVE_MIGRATION if does_survive else NoticeKind.MAINTENANCE,
-        source=COMPUTE,
-        received=received,
-        deadline=_believed(starts, received, MAINTENANCE_AHEAD_S),
-        action=instance.on_host_maintenance,
-        instance_id=instance_id,
-        detail=detail(
-            {
-                "maintenanceStatus": status,
-                "type": word(planned.get("type")),
-                "windowStartTime": word(start),
-                "windowEndTime": word(planned.get("windowEndTime")),
-                "latestWindowStartTime": word(planned.get("latestWindowStartTime")),
-            },
-            [] if starts else [shown("windowStartTime", planned)],
-        ),
-    )
-
-
-def _believed(ends: datetime | None, received: Moment, longest_s: float) -> Deadline | None:
-    return Deadline.stated(ends, seen=received, longest_s=longest_s) if ends else None
+    # Another id than the metadata server's: neither may take back what the other still says.
+    return replace(notice, id=notice_id("gcp-compute", notice.id), source=COMPUTE)
 
 
 def _after(started: datetime | None, seconds: float | None) -> datetime | None:

@@ -52,10 +52,21 @@ def parse_upcoming_maintenance(
         return None
     if not any(name in document for name in _WINDOW):
         raise SourceMalformed(f"{UPCOMING}: no window: {body[:64]!r}")
-    status = (word(document.get("maintenancestatus")) or "").upper()
-    if status in _OVER:
+    return _announced(document, received, instance_id, does_migrate=does_migrate)
+
+
+def read_upcoming_maintenance(
+    said: Mapping[str, object],
+    received: Moment,
+    instance_id: str | None,
+    *,
+    does_migrate: bool = False,
+) -> Notice | None:
+    """Return the same of an object that the Compute API has of it, where it is one at all."""
+    document = {_plain(name): value for name, value in said.items()}
+    if not document:
         return None
-    return _notice(document, received, instance_id, does_migrate=does_migrate)
+    return _announced(document, received, instance_id, does_migrate=does_migrate)
 
 
 def says_not_yet(body: bytes) -> bool:
@@ -87,6 +98,19 @@ def _unwrapped(said: object, body: bytes) -> Mapping[str, object]:
 
 def _plain(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalpha())
+
+
+def _announced(
+    document: Mapping[str, object],
+    received: Moment,
+    instance_id: str | None,
+    *,
+    does_migrate: bool,
+) -> Notice | None:
+    status = (word(document.get("maintenancestatus")) or "").upper()
+    if status in _OVER:
+        return None
+    return _notice(document, received, instance_id, does_migrate=does_migrate)
 
 
 def _notice(

@@ -41,7 +41,8 @@ def test_instance_is_read_when_its_run_time_is_limited() -> None:
     assert end.deadline == deadline(END)
     assert end.id == f"gcp-run-time-2026-11-30T18:05:06.123000Z-{ME}"
     assert end.detail == {"provisioningModel": "FLEX_START", "ends": "2026-11-30T18:05:06.123000Z"}
-    assert (maintenance.kind, maintenance.action) == (NoticeKind.MAINTENANCE, "TERMINATE")
+    assert (maintenance.kind, maintenance.source) == (NoticeKind.MAINTENANCE, "gcp_compute")
+    assert maintenance.id.startswith("gcp-compute-gcp-upcoming-maintenance-SCHEDULED-2026-12-01")
     assert maintenance.deadline == deadline(WINDOW)
     assert not stand(end).is_due(RECEIVED)
 
@@ -132,6 +133,11 @@ def test_run_time_is_unlimited_when_its_duration_is_none(duration: object) -> No
         ("resourceStatus/upcomingMaintenance/maintenanceStatus", "ONGOING", NoticeKind.MAINTENANCE),
         ("resourceStatus/upcomingMaintenance/maintenanceStatus", "NEW", NoticeKind.MAINTENANCE),
         ("resourceStatus/upcomingMaintenance/type", 5, NoticeKind.MAINTENANCE),
+        (
+            "resourceStatus/upcomingMaintenance/maintenanceReasons",
+            ["FAILURE_GPU"],
+            NoticeKind.HARDWARE,
+        ),
         ("resourceStatus/upcomingMaintenance/maintenanceStatus", "COMPLETE", None),
         ("resourceStatus/upcomingMaintenance", {}, None),
         ("resourceStatus/upcomingMaintenance", "NONE", None),
