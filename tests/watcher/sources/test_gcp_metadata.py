@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import pytest
 
 from tests.support.clocks import TurnedClock, eventually
+from tests.support.dying_connections import way_to
 from tests.support.hearing_gcp import listening
 from tests.support.simulated_gcp import PREFIX, GcpSimulator
 from watcher.notice import Deadline, NoticeKind
@@ -152,6 +153,26 @@ async def test_source_sees_a_dead_connection_and_looks_on_another(
     requests = [one for one in await cloud.requests() if one["path"] == PREFIX + PREEMPTED]
     after = requests[requests.index(met) + 1] if met in requests else requests[-1]
     assert (after["query"], after["connection"] == met["connection"]) == ("", False)
+
+
+async def test_source_hears_what_was_lost_with_its_connections(
+    cloud: GcpSimulator, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has answered the wait, and the answer went nowhere; a new connection shows it."""
+    monkeypatch.setattr(gcp_metadata, "HOLD_S", 1)
+    monkeypatch.setattr(gcp_session, "OVERDUE_S", 0.2)
+    server = urlsplit(cloud.url)
+    async with (
+        way_to(str(server.hostname), server.port or 0) as way,
+        listening(way.url, clock) as ears,
+    ):
+        await waits(cloud)
+        opened = way.connections
+        way.cut()
+        await cloud.control("POST", "preempted")
+        await eventually(lambda: ears.health.keys[PREEMPTED].last_answer == "present")
+        assert (await ears.hears()).kind is NoticeKind.PREEMPTION
+        assert way.connections > opened
 
 
 @pytest.mark.parametrize("status", [200, 404])
