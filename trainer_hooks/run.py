@@ -72,7 +72,6 @@ class Run:
             if not self._is_stopped_at(RESTORING):
                 self.saves = Saves(root, state, self.world, save_every)
                 self.step = self.saves.resumed_step
-                self._passed = Position(self.step - 1)
         except BaseException:
             self.close()
             raise

@@ -150,6 +150,9 @@ def test_run_leaves_at_once_when_its_save_in_flight_has_no_chance(
 
     outcome = node.train(Run(), in_step=at(4, notice))
     assert outcome == stopped(AtStop.NONE, step=5, committed_step=None)
+    assert node.hooks is not None
+    assert node.hooks._run.saves is not None
+    assert node.hooks._run.saves.is_saving
     held.release.set()
     node.wait_idle()
 
