@@ -14,10 +14,11 @@ from watcher.custody import Custody, Message
 from watcher.errors import AwsCallFailed
 from watcher.health import SourceHealth
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
-from watcher.sources.aws_outlived import Outlived, booted_since
 from watcher.sources.aws_recipient import Recipient
+from watcher.sources.aws_windows import OVER_AFTER_S
 from watcher.sources.aws_words import QUEUE
 from watcher.sources.intake import Intake
+from watcher.sources.outlived import Outlived, booted_since
 from watcher.sources.reading import ForInstance, ForReservation, Grounds, Ignored, Notices
 from watcher.sources.reception import KEYS, Reception
 from watcher.sources.remembered import Remembered
@@ -80,7 +81,7 @@ class AwsSqs:
         self._now = now
         self._done = Remembered(now)
         self._open: dict[str, set[str]] = {notice.id: set() for notice in adopted}
-        self._outlived = Outlived(adopted)
+        self._outlived = Outlived(adopted, OVER_AFTER_S)
         self._receiving: asyncio.Task[list[Message]] | None = None
         self._asking: set[asyncio.Task[list[Notice]]] = set()
 

@@ -14,9 +14,9 @@ from watcher.errors import GcpCallFailed, SourceUnavailable
 from watcher.gcp.metadata import GcpMetadata
 from watcher.health import SourceHealth
 from watcher.notice import Moment, Notice, NoticeKind, rfc3339
-from watcher.sources.aws_outlived import Outlived, booted_since
 from watcher.sources.gcp_entry import PUBSUB
 from watcher.sources.intake import Intake
+from watcher.sources.outlived import Outlived, booted_since
 from watcher.sources.reading import ForInstance, Grounds, Ignored
 from watcher.sources.reception import KEYS, Reception
 from watcher.sources.remembered import Remembered

@@ -3,31 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 from watcher.notice import Moment, Notice, NoticeKind
 from watcher.sources.reading import ForInstance
-
-OVER_AFTER_S: Mapping[NoticeKind, float] = MappingProxyType(
-    {
-        # As for the metadata key of the same name, which may go while the cloud still acts.
-        NoticeKind.PREEMPTION: 300.0,
-        # The instances of a reservation are ended one after the other, up to its end, which comes
-        # 30 min after the deadline, or 60 in an UltraServer.
-        NoticeKind.CAPACITY_END: 2 * 3600.0,
-        # A lifecycle hook holds an instance for up to 48 h, heartbeats included. Source: EC2 Auto
-        # Scaling user guide, "Amazon EC2 Auto Scaling lifecycle hooks" (read 2026-11-30).
-        NoticeKind.TERMINATION: 48 * 3600.0,
-        # Advice without a deadline; the interruption it warns of comes within minutes or not at
-        # all.
-        NoticeKind.REBALANCE: 3600.0,
-    }
-)
-"""Seconds after the deadline, or after the receipt of what has none, at which a notice is over.
-
-A kind that is not here ends with the node: work on a host may be late by days, and its end is told
-by the metadata service.
-"""
 
 
 class Outlived:
@@ -35,13 +13,14 @@ class Outlived:
 
     Args:
         adopted: Notices that an earlier run of the daemon has left in force.
-        over_after_s: When a notice of each kind is over, as OVER_AFTER_S has it.
+        over_after_s: By kind, how many seconds after its deadline, or after the receipt of what
+            has none, a notice is over; one of a kind that is not there ends with the node.
     """
 
     def __init__(
         self,
         adopted: Sequence[Notice],
-        over_after_s: Mapping[NoticeKind, float] = OVER_AFTER_S,
+        over_after_s: Mapping[NoticeKind, float],
     ) -> None:
         self._notices = {notice.id: notice for notice in adopted}
         self._over_after_s = over_after_s
@@ -64,6 +43,7 @@ class Outlived:
         after_s = self._over_after_s.get(notice.kind)
         end = notice.deadline or notice.received
         return after_s is not None and now.boottime_s > end.boottime_s + after_s
+
 
 def booted_since(told: ForInstance, now: Moment) -> datetime | None:
     """Return when this boot began, if that shows that what was told is over; else None.

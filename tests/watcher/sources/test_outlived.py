@@ -9,7 +9,8 @@ from tests.support.clocks import TurnedClock
 from tests.support.moto_aws import Moto, spot_warning, state_change
 from tests.support.queued_node import ME, QueuedNode, hearing, queued_node
 from watcher.notice import Deadline, Notice, NoticeKind
-from watcher.sources.aws_outlived import OVER_AFTER_S, Outlived
+from watcher.sources.aws_windows import OVER_AFTER_S
+from watcher.sources.outlived import Outlived
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_notice_is_withdrawn_once_when_the_node_has_outlived_it(
     """Counted from the deadline, or from the receipt of what has none; not a moment before."""
     deadline = None if window_s is None else Deadline.after(clock(), window_s)
     notice = Notice(id="n", kind=kind, source="aws_sqs", received=clock(), deadline=deadline)
-    outlived = Outlived(())
+    outlived = Outlived((), OVER_AFTER_S)
     outlived.add(notice)
     clock.turn((window_s or 0.0) + OVER_AFTER_S[kind])
     assert outlived.since(clock()) == []
@@ -41,7 +42,8 @@ def test_work_on_a_host_is_not_withdrawn_when_it_is_late(
     clock: TurnedClock, kind: NoticeKind
 ) -> None:
     """It may be late by days, and the metadata service says when it is over."""
-    outlived = Outlived((Notice(id="n", kind=kind, source="aws_sqs", received=clock()),))
+    notice = Notice(id="n", kind=kind, source="aws_sqs", received=clock())
+    outlived = Outlived((notice,), OVER_AFTER_S)
     clock.turn(30 * 86_400.0)
     assert outlived.since(clock()) == []
 
