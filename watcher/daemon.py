@@ -95,12 +95,15 @@ class Daemon:
         async with self._opened() as opened, asyncio.TaskGroup() as group:
             for notice in self._adopted:
                 inbox.put_nowait(notice)
-            actions = self._actions(opened)
+            run_dir, writer = self._config.run_dir, self._writer
+            parts = (run_dir, writer, self._state, self._metrics, now)
+            flag = await asyncio.to_thread(FlagFile, *parts)  # it reserves space
+            actions = self._actions(flag, opened)
             afterwards = Afterwards(self._kept.keep, opened.acknowledge)
             responder = Responder(actions, self._state, self._metrics, now, afterwards)
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
-            keeping = [group.create_task(keep()) for keep in opened.keepers]
+            keeping = [group.create_task(keep()) for keep in (flag.keep, *opened.keepers)]
             listen = self._config.faces.listen
             routes = self._routes(opened.healths)
             showing = group.create_task(keep_serving(routes, listen, bound))
@@ -133,10 +136,9 @@ class Daemon:
                 actions=[action for opened in every for action in opened.actions],
             )
 
-    def _actions(self, opened: Opened) -> dict[str, Action]:
+    def _actions(self, flag: FlagFile, opened: Opened) -> dict[str, Action]:
         settings = self._config.signal
-        run_dir = self._config.run_dir
-        actions: list[Action] = [FlagFile(run_dir, self._writer, self._state, self._metrics, now)]
+        actions: list[Action] = [flag]
         if settings.pid_file is not None:
             actions.append(SignalProcess(settings.pid_file, settings.name))
         return {action.name: action for action in (*actions, *opened.actions)}

@@ -121,7 +121,8 @@ async def test_signal_goes_out_when_the_real_flag_writer_hangs(
 
     signalled = Recorded("signal")
     state, metrics = State(), Metrics()
-    flag = OnADeadFileSystem(tmp_path, Writer("n", "b"), state, metrics, clock)
+    parts = (tmp_path, Writer("n", "b"), state, metrics, clock)
+    flag = await asyncio.to_thread(OnADeadFileSystem, *parts)
     desk = Desk(clock, flag, signalled)
     desk.responder = Responder(
         {flag.name: flag, "signal": signalled}, state, metrics, clock, desk.afterwards

@@ -1,22 +1,33 @@
 """Writes the flag file ``notice.json``, which tells the trainers on this node what is coming."""
 
+import asyncio
 import errno
+import logging
 import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from watcher.actions.flag_v1 import Writer, compose
-from watcher.actions.spare_descriptor import SpareDescriptor
+from watcher.actions.reserved_draft import ReservedDraft
 from watcher.errors import ActionRetryable
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Standing
 from watcher.side_thread import SideThread
 from watcher.state import State
 
+log = logging.getLogger(__name__)
+
 FLAG_NAME = "notice.json"
 DRAFT_NAME = ".notice.json.new"
-_DRAFT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+LOOK_S = 1.0
+"""Seconds between looks at a flag that is in force."""
+
+CLOCK_SET_S = 1.0
+"""Seconds by which the wall clock has to leave CLOCK_BOOTTIME to count as set: half of what makes
+a trainer doubt the flag's stamps."""
+
 ADVICE = (
     "It has to be a directory that the daemon's user can write, made before the daemon starts "
     "(systemd-tmpfiles, or a hostPath directory in Kubernetes); --run-dir or REPRIEVE_RUN_DIR "
@@ -47,9 +58,9 @@ class FlagFile:
         self._metrics = metrics
         self._now = now
         self._seq = 0
-        self._written_at_s = 0.0
+        self._written: Moment | None = None
         self._thread = SideThread[str](self.name)
-        self._spare = SpareDescriptor()
+        self._draft = ReservedDraft(run_dir / DRAFT_NAME)
 
     async def run(self, _standing: Standing, /) -> str:
         """Write the flag file for all that is in force; see :class:`base.Action`.
@@ -57,35 +68,65 @@ class FlagFile:
         Raises:
             ActionRetryable: The run directory can't be written at the moment.
         """
-        what = await self._thread.call(self._plan)
-        self._metrics.flag_written.set(self._written_at_s)
-        return what
+        return await self._bring_up_to_date()
 
     async def undo(self, standing: Standing, /) -> str:
         """Write the flag file for what is still in force, or remove it; raises as run does."""
         return await self.run(standing)
 
+    async def keep(self) -> None:
+        """Write the flag again within a second where it has come to tell less; never returns.
+
+        Somebody may remove it, or make the run directory anew. And when the wall clock is set,
+        readers believe only that one, because the flag's stamps agree with theirs no more.
+        """
+        told = ""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                if why := await self._amiss():
+                    await self._bring_up_to_date()
+            except ActionRetryable as error:
+                why = str(error)
+            if why not in ("", told):
+                log.warning("flag amiss, it is written again why=%s", why)
+            told = why
+
+    async def _bring_up_to_date(self) -> str:
+        what = await self._thread.call(self._plan)
+        self._metrics.flag_written.set(self._written.wall.timestamp() if self._written else 0.0)
+        return what
+
+    async def _amiss(self) -> str:
+        """Return what is wrong with the flag that was written, if anything is."""
+        if (written := self._written) is None:
+            return ""
+        now = self._now()
+        by_wall_s = (now.wall - written.wall).total_seconds()
+        set_by_s = by_wall_s - (now.boottime_s - written.boottime_s)
+        if abs(set_by_s) > CLOCK_SET_S:
+            return f"the wall clock was set by {set_by_s:.0f} s"
+        # The plan is made in turn: by then it may be we who have removed it.
+        return await self._thread.call(lambda: self._look if self._written else str)
+
+    def _look(self) -> str:
+        flag = self._run_dir / FLAG_NAME
+        return "" if os.path.lexists(flag) else "somebody has removed it"
+
     def _plan(self) -> Callable[[], str]:
         in_force = self._state.in_force()
         if not in_force:
-            self._written_at_s = 0.0
+            self._written = None
             return self._remove
         written = self._now()
         # Milliseconds of boottime: grows with every write of one boot, across restarts.
         self._seq = max(self._seq + 1, int(written.boottime_s * 1000))
-        self._written_at_s = written.wall.timestamp()
+        self._written = written
         return partial(self._write, compose(in_force, self._writer, written, self._seq))
 
     def _write(self, data: bytes) -> str:
-        """Put the file in place in one step; no fsync, because a reboot voids it anyway."""
-        draft = self._run_dir / DRAFT_NAME
         try:
-            with self._spare.given_up():
-                descriptor = open_new(draft)
-                with os.fdopen(descriptor, "wb") as file:
-                    os.fchmod(descriptor, 0o644)  # whatever the umask: trainers run as other users
-                    file.write(data)
-            draft.replace(self._run_dir / FLAG_NAME)
+            self._draft.replace(self._run_dir / FLAG_NAME, data)
         except OSError as error:
             raise ActionRetryable(f"can't write the flag file: {advice(error)}") from error
         return f"wrote {self._run_dir / FLAG_NAME}"
@@ -96,15 +137,6 @@ class FlagFile:
         except OSError as error:
             raise ActionRetryable(f"can't remove the flag file: {advice(error)}") from error
         return f"removed {self._run_dir / FLAG_NAME}"
-
-
-def open_new(draft: Path) -> int:
-    """Return a descriptor of a new file there; what an earlier run has left is removed.
-
-    Opened as it is, a fifo would hang, and a file of another user could not be written.
-    """
-    draft.unlink(missing_ok=True)
-    return os.open(draft, _DRAFT_FLAGS, 0o644)
 
 
 def advice(error: OSError) -> str:

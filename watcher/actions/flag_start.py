@@ -7,8 +7,9 @@ import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from watcher.actions.flag_file import ADVICE, DRAFT_NAME, FLAG_NAME, advice, open_new
+from watcher.actions.flag_file import ADVICE, DRAFT_NAME, FLAG_NAME, advice
 from watcher.actions.flag_v1 import parse
+from watcher.actions.reserved_draft import open_new
 from watcher.errors import ConfigError, FlagUnreadable, StartFailed
 from watcher.notice import Notice, NoticeKind
 

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from watcher.actions.flag_file import advice, open_new
+from watcher.actions.flag_file import advice
 from watcher.actions.notice_fields import (
     DAMAGE,
     boottime_of,
@@ -26,6 +26,7 @@ from watcher.actions.notice_fields import (
     notice_of,
     wall_of,
 )
+from watcher.actions.reserved_draft import open_new
 from watcher.errors import FlagUnreadable
 from watcher.notice import Moment, Notice, rfc3339
 from watcher.side_thread import SideThread

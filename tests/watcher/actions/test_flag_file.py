@@ -4,17 +4,21 @@ import asyncio
 import json
 import os
 import stat
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.support.clocks import TurnedClock
+from tests.support.clocks import TurnedClock, eventually
 from tests.support.exhaustion import all_descriptors_used
 from tests.support.flag_desk import Desk, advice, preemption
-from watcher.actions.flag_file import FLAG_NAME
+from tests.support.queued_node import running
+from watcher.actions import flag_file
+from watcher.actions.flag_file import DRAFT_NAME, FLAG_NAME, FlagFile
 from watcher.actions.flag_start import prepare_run_dir
 from watcher.errors import ActionRetryable
 from watcher.metrics import Metrics
+from watcher.notice import Moment, rfc3339
 from watcher.policy import stand
 
 
@@ -24,8 +28,28 @@ def desk(tmp_path: Path, clock: TurnedClock, metrics: Metrics) -> Desk:
     return Desk(tmp_path, clock, metrics)
 
 
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What every look at the flag has come to; it is looked at all the time."""
+    monkeypatch.setattr(flag_file, "LOOK_S", 0)
+    found, look = list[str](), FlagFile._amiss
+
+    async def recorded(action: FlagFile) -> str:
+        found.append(await look(action))
+        return found[-1]
+
+    monkeypatch.setattr(FlagFile, "_amiss", recorded)
+    return found
+
+
+async def one_more(looks: list[str]) -> None:
+    """Wait until a look has begun and ended."""
+    before = len(looks)
+    await eventually(lambda: len(looks) >= before + 2)
+
+
 async def test_flag_is_there_for_everybody_when_written(desk: Desk) -> None:
-    """Mode 0644 whatever the umask, one link, and no draft left beside it."""
+    """Mode 0644 whatever the umask, one link, and beside it only the next draft."""
     before = os.umask(0o077)
     try:
         await desk.admit(preemption(desk.clock()))
@@ -34,7 +58,7 @@ async def test_flag_is_there_for_everybody_when_written(desk: Desk) -> None:
     status = desk.path.stat()
     assert stat.S_IMODE(status.st_mode) == 0o644
     assert status.st_nlink == 1
-    assert [entry.name for entry in desk.path.parent.iterdir()] == [FLAG_NAME]
+    assert {entry.name for entry in desk.path.parent.iterdir()} == {FLAG_NAME, DRAFT_NAME}
     assert desk.metrics.flag_written._value.get() == desk.clock().wall.timestamp()
 
 
@@ -77,7 +101,7 @@ async def test_flag_seq_grows_when_written_again_also_by_a_later_run(desk: Desk)
         await desk.action.run(stand(preemption(desk.clock())))
         seqs.append(desk.flag()["seq"])
         desk.clock.turn(0.5)
-        desk = Desk(desk.path.parent, desk.clock, desk.metrics)
+        desk = await asyncio.to_thread(Desk, desk.path.parent, desk.clock, desk.metrics)
     assert seqs == [5_000_001, 5_000_501]
 
 
@@ -127,10 +151,11 @@ async def test_draft_is_made_anew_when_something_was_left_in_its_place(
     desk: Desk, left: str
 ) -> None:
     """At start and at each write: a fifo does not hang, a link is not followed."""
-    draft, target = desk.path.with_name(".notice.json.new"), desk.path.with_name("target")
+    draft, target = desk.path.with_name(DRAFT_NAME), desk.path.with_name("target")
     target.write_text("as it was")
 
     def leave() -> None:
+        draft.unlink(missing_ok=True)
         match left:
             case "file":
                 draft.touch(mode=0o000)
@@ -147,3 +172,53 @@ async def test_draft_is_made_anew_when_something_was_left_in_its_place(
     await desk.admit(preemption(desk.clock()))
     assert desk.flag()["id"] == "spot"
     assert target.read_text() == "as it was"
+
+
+async def test_flag_is_put_back_when_somebody_has_removed_it(desk: Desk, looks: list[str]) -> None:
+    """Also in a run directory that was made anew; a flag that was withdrawn stays away."""
+    spot = preemption(desk.clock())
+    async with running(desk.action.keep()):
+        await desk.admit(spot)
+        desk.path.unlink()
+        await eventually(desk.path.exists)
+        desk.path.parent.rename(desk.path.parent.with_name("made-anew"))
+        desk.path.parent.mkdir()
+        await eventually(desk.path.exists)
+        assert desk.flag()["id"] == "spot"
+        await desk.retire(spot)
+        await one_more(looks)
+        assert not desk.path.exists()
+
+
+async def test_flag_is_put_back_late_when_there_is_no_run_directory_for_a_while(
+    desk: Desk, looks: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said once, and tried until it works."""
+    run_dir = desk.path.parent
+    async with running(desk.action.keep()):
+        await desk.admit(preemption(desk.clock()))
+        run_dir.rename(run_dir.with_name("lost"))
+        await eventually(lambda: "can't write" in caplog.text)
+        await one_more(looks)
+        run_dir.mkdir()
+        await eventually(desk.path.exists)
+    assert caplog.text.count("can't write") == 1
+
+
+@pytest.mark.parametrize("set_by_s", [600, -600])
+async def test_flag_is_stamped_anew_when_the_wall_clock_is_set(
+    desk: Desk, looks: list[str], set_by_s: float
+) -> None:
+    """Readers can hold the stamps against their clocks again, so that boottime counts."""
+    async with running(desk.action.keep()):
+        await desk.admit(preemption(desk.clock()))
+        before = desk.flag()
+        seen = desk.clock()
+        desk.clock.moment = Moment(seen.wall + timedelta(seconds=set_by_s), seen.boottime_s + 2)
+        await eventually(lambda: desk.flag()["seq"] > before["seq"])
+        after = desk.flag()
+        assert after["written_at"] == rfc3339(desk.clock().wall)
+        assert after["written_boottime_s"] == seen.boottime_s + 2
+        assert after["deadline_boottime_s"] == before["deadline_boottime_s"]
+        await one_more(looks)
+        assert desk.flag() == after
