@@ -27,6 +27,7 @@
     │   └── SourceMalformed     an answer that is not the cloud's
     └── ActionError
         ├── ActionWaiting       its time has not come; asked again in a moment
+        ├── ActionDryRun        it was only tried, as asked; no failure either
         ├── ActionRetryable     may work in a moment; tried again until the deadline
         └── ActionRefused       will not work; tried once
 
@@ -171,6 +172,10 @@ class ActionError(WatcherError):
 
 class ActionWaiting(ActionError):
     """Raised when an action has nothing to do yet; not a failure."""
+
+
+class ActionDryRun(ActionError):
+    """Raised when all was done up to the write, because the daemon only tries; not a failure."""
 
 
 class ActionRetryable(ActionError):

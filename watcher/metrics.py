@@ -71,7 +71,8 @@ class Metrics:
         )
         self.actions = Counter(
             "reprieve_actions_total",
-            "Attempts of actions by outcome: done, waiting, retrying, refused, given_up, undone.",
+            "Attempts of actions by outcome: done, undone, dry_run, waiting, retrying, refused, "
+            "given_up.",
             ["action", "outcome"],
             registry=registry,
         )

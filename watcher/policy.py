@@ -27,8 +27,9 @@ class Rule:
     lead_s: float | None = None
 
 
-_STOP = ("flag_file", "signal")
 _TELL = ("flag_file",)
+_STOP_LOCAL = (*_TELL, "signal")
+_STOP = (*_STOP_LOCAL, "node_mark", "cordon", "taint", "lb_exclusion")
 
 POLICY: Mapping[NoticeKind, Rule] = MappingProxyType(
     {
@@ -53,8 +54,8 @@ POLICY: Mapping[NoticeKind, Rule] = MappingProxyType(
         NoticeKind.NODE_REQUEST: Rule(Urgency.STOP, 600.0, _STOP),
         # 5 s: logind's default InhibitDelayMaxSec.
         NoticeKind.SHUTDOWN: Rule(Urgency.STOP, 5.0, _STOP),
-        # 120 s: a drill rehearses the common case, AWS Spot.
-        NoticeKind.DRILL: Rule(Urgency.STOP, 120.0, _STOP),
+        # 120 s: a drill rehearses the common case, AWS Spot. The Node is left alone.
+        NoticeKind.DRILL: Rule(Urgency.STOP, 120.0, _STOP_LOCAL),
     }
 )
 """Source: reference sheet on cloud reclaim contracts, sections 0 and 8 (read 2026-11-30)."""

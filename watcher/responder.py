@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 
 from watcher.actions.base import Action
-from watcher.errors import ActionError, ActionRetryable, ActionWaiting
+from watcher.errors import ActionDryRun, ActionError, ActionRetryable, ActionWaiting
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice
 from watcher.policy import POLICY, stand
@@ -32,7 +32,7 @@ _NEVER_GIVEN_UP = frozenset({"flag_file"})
 """Actions that are tried for as long as the notice is in force: a deadline is only when the cloud
 may act, and trainers that were never told go on until it does."""
 
-_AS_MEANT = ("done", "undone", "waiting")
+_AS_MEANT = ("done", "undone", "waiting", "dry_run")
 _FIRST_DELAY_S = 0.05
 _LONGEST_DELAY_S = 1.0
 
@@ -157,6 +157,8 @@ class Responder:
                 what = await call(entry.standing)
         except ActionWaiting as error:
             what, outcome = str(error), "waiting"
+        except ActionDryRun as error:
+            what, outcome = str(error), "dry_run"
         except (ActionRetryable, TimeoutError) as error:
             what = str(error) or f"has not come back within {ATTEMPT_LIMIT_S} s"
             outcome = "retrying" if is_undo or self._may_retry(entry, action.name) else "given_up"

@@ -19,7 +19,7 @@ class ActionRecord:
     """What an action has come to for one notice."""
 
     outcome: str
-    """``done``, ``waiting``, ``retrying``, ``refused``, ``given_up`` or ``undone``."""
+    """``done``, ``waiting``, ``retrying``, ``refused``, ``given_up``, ``undone`` or ``dry_run``."""
     at: Moment
     what: str
     """What was done or what is in the way, for people."""

@@ -79,3 +79,12 @@ def test_standing_is_due_at_once_when_no_deadline_or_no_time_is_left(kind: Notic
 def test_preemption_never_waits_when_its_deadline_is_far() -> None:
     """Every second of a Spot notice is of use."""
     assert POLICY[NoticeKind.PREEMPTION].lead_s is None
+
+
+def test_policy_touches_the_node_object_only_when_a_real_notice_means_stop() -> None:
+    """Advice cordons nothing, and a drill never does."""
+    on_node = {"node_mark", "cordon", "taint", "lb_exclusion"}
+    for kind, rule in POLICY.items():
+        is_real_stop = rule.urgency is Urgency.STOP and kind is not NoticeKind.DRILL
+        assert (on_node & set(rule.actions)) == (on_node if is_real_stop else set())
+        assert not on_node & set(rule.actions[:2]), "the trainers come first"

@@ -1,0 +1,17 @@
+"""Every key that Reprieve writes to a cluster, or reads there as its own; nowhere else spelt."""
+
+PREFIX = "reprieve.dev/"
+"""What we may change on an object: nothing else is ours, but for a cordon that we have noted."""
+
+STATE = PREFIX + "state"
+"""Annotation of a Node: for which notice and boot what was done to it, so that it can be undone."""
+
+RECLAIM = PREFIX + "reclaim"
+"""Taint of a Node that the cloud is about to take; its value is the kind of the notice."""
+
+CONDITION = "ReclaimPending"
+"""Condition of a Node with a notice in force; a condition's type has no prefix by custom."""
+
+NO_LOAD_BALANCER = "node.kubernetes.io/exclude-from-external-load-balancers"
+"""Label that takes a Node out of load balancers, whatever its value. Source: Kubernetes
+documentation, "Well-known labels, annotations and taints" (read 2026-11-30)."""
