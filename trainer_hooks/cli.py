@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
@@ -18,6 +19,9 @@ from trainer_hooks.launch.report import LaunchReport, nothing_started, write_rep
 log = logging.getLogger(__name__)
 
 USAGE_ERROR = 2
+
+FAILED = 1
+"""A command other than launch could not do its work, or has found damage."""
 
 _LAUNCH = """\
 Run a training script on this node's ranks, as torchrun does, with an exit code that means
@@ -51,10 +55,11 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_CONFIG if exit_.code == USAGE_ERROR else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     try:
-        return _launch(options, torchruns)
+        return _launch(options, torchruns) if options.command == "launch" else _checkpoints(options)
     except TrainerHooksError as error:
         print(f"reprieve-trainer: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks
-        return EXIT_CONFIG
+        is_launch = options.command == "launch"
+        return EXIT_CONFIG if is_launch or isinstance(error, ConfigError) else FAILED
 
 
 def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
@@ -82,6 +87,17 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
     return finish(launch(torchruns, window_s=options.window, leave=leave))
 
 
+def _checkpoints(options: argparse.Namespace) -> int:
+    try:
+        from trainer_hooks.commands.checkpoints import run_checkpoints  # noqa: PLC0415 - as above
+
+        return run_checkpoints(options)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"this needs PyTorch and more, the extra [torch] of reprieve: {error}"
+        ) from error
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="reprieve-trainer", description="Training that survives the loss of its node."
@@ -104,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         "ranks get 115 s, but count on 30 s only when they decide what to save",
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
+    add_checkpoints(commands)
     return parser
 
 
@@ -116,7 +133,9 @@ def _seconds(text: str) -> float:
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Split off our own options, which stand before the first that is torchrun's."""
-    end = min(1, len(arguments))
+    if arguments[:1] != ["launch"]:
+        return arguments, []
+    end = 1
     while end < len(arguments):
         name, _, value = arguments[end].partition("=")
         if name not in ("--window", "--report", "--help", "-h"):

@@ -20,6 +20,7 @@ LIGHT = [
     "trainer_hooks.checkpoint.latest",
     "trainer_hooks.checkpoint.manifest",
     "trainer_hooks.checkpoint.retention",
+    "trainer_hooks.commands.checkpoints",
 ]
 """Used where torch is too slow to load, or not installed: ``--help``, tools, the daemon's tests."""
 

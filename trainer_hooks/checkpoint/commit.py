@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from trainer_hooks.checkpoint.durable import create_file, sync_directory, write_file
+from trainer_hooks.checkpoint.exported import refuse_export
 from trainer_hooks.checkpoint.layout import (
     ATTEMPTS,
     LATEST,
@@ -83,6 +84,7 @@ def start_attempt(root: Path) -> Attempt:
     """
     attempts = root / ATTEMPTS
     try:
+        refuse_export(root)
         attempts.mkdir(parents=True, exist_ok=True)
         while True:
             known = _attempt_numbers(attempts)

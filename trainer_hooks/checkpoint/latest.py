@@ -7,7 +7,7 @@ a crash may lie between the marker and it.
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -103,6 +103,18 @@ def open_checkpoint(path: Path) -> Checkpoint:
     Raises:
         UncommittedError: It is not a committed and complete one; the message says why.
     """
+    marker = read_marker(path)
+    for entry in marker.files:
+        _check_file(path, entry)
+    return Checkpoint(path=path, marker=marker)
+
+
+def read_marker(path: Path) -> CommitMarker:
+    """Return what the marker in a directory says, whether its files are there or not.
+
+    Raises:
+        UncommittedError: There is none that can be used; the message says why.
+    """
     name = SaveName.parse(path.name)
     if name is None or path.is_symlink() or not path.is_dir():
         raise UncommittedError(f"{path}: not a directory of ours")
@@ -112,22 +124,26 @@ def open_checkpoint(path: Path) -> Checkpoint:
         raise UncommittedError(f"{path}: no commit marker, the save never finished") from error
     except UntrustedFileError as error:
         raise UncommittedError(f"{path}: unusable commit marker: {error}") from error
-    marker = _read_marker(path, name, data)
-    for entry in marker.files:
-        _check_file(path, entry)
-    return Checkpoint(path=path, marker=marker)
+    return _parse_marker(path, name, data)
 
 
-def damaged_files(checkpoint: Checkpoint, *, share: int = 0, shares: int = 1) -> list[str]:
+def damaged_files(
+    checkpoint: Checkpoint,
+    *,
+    share: int = 0,
+    shares: int = 1,
+    on_bytes: Callable[[int], object] = bool,
+) -> list[str]:
     """Read every ``shares``-th file from ``share`` on and return the names whose bytes differ.
 
     Each rank calls it with its own share, so that each file is read by exactly one of them.
+    ``on_bytes`` is told how many have been read since the last time, to show how far it is.
     """
     mine = checkpoint.marker.files[share::shares]
-    return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry)]
+    return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry, on_bytes)]
 
 
-def _read_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMarker:
+def _parse_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMarker:
     if data == TOMBSTONE:
         raise UncommittedError(f"{path}: it is being deleted")
     body = {key: value for key, value in data.items() if key != "digest"}
@@ -192,8 +208,8 @@ def _check_file(path: Path, entry: FileEntry) -> None:
         )
 
 
-def _is_intact(path: Path, entry: FileEntry) -> bool:
+def _is_intact(path: Path, entry: FileEntry, on_bytes: Callable[[int], object]) -> bool:
     try:
-        return digest_of_file(path / entry.name) == entry.digest
+        return digest_of_file(path / entry.name, on_bytes) == entry.digest
     except OSError:
         return False

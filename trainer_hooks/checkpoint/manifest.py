@@ -5,7 +5,7 @@ seen all of them, so that no rank needs another's collective.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -55,12 +55,13 @@ def digest_of(data: bytes) -> str:
     return xxhash.xxh3_128_hexdigest(data)
 
 
-def digest_of_file(path: Path) -> str:
-    """Read a file and return its XXH3-128 in hexadecimal."""
+def digest_of_file(path: Path, on_bytes: Callable[[int], object] = bool) -> str:
+    """Read a file and return its XXH3-128 in hexadecimal; tell ``on_bytes`` of each piece."""
     digest = xxhash.xxh3_128()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
+            on_bytes(len(chunk))
     return digest.hexdigest()
 
 

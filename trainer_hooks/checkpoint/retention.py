@@ -7,7 +7,7 @@ never deleted; nor is a checkpoint that is damaged or in quarantine: it is evide
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,7 +53,7 @@ def survey(root: Path, keep: Keep) -> Survey:
         for name, found in examined(root)
         if isinstance(found, Checkpoint) and name not in quarantined
     ]
-    kept = wanted(whole, keep) | _protected(root, whole)
+    kept = wanted(whole, keep) | _protected(root, [found.marker.name for found in whole])
     surplus = [found for found in whole if found.marker.name not in kept]
     return Survey(kept=kept, surplus=tuple(reversed(surplus)), leftovers=_leftovers(root))
 
@@ -72,16 +72,17 @@ def retain(root: Path, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveNa
         CheckpointError: Something that must be known cannot be read; or ``may_go_on`` raised it.
     """
     found = survey(root, keep)
-    deleted = []
-    for name in [*found.leftovers, *(checkpoint.marker.name for checkpoint in found.surplus)]:
-        if not may_go_on():
-            break
-        try:
-            if _delete(root, name, is_leftover=name in found.leftovers):
-                deleted.append(name)
-        except CheckpointError as error:
-            log.warning("%s", error)
-    return deleted
+    surplus = tuple(checkpoint.marker.name for checkpoint in found.surplus)
+    return _delete_all(root, found.leftovers, surplus, may_go_on)
+
+
+def sweep(root: Path) -> list[SaveName]:
+    """Delete what attempts that are over have left behind, and return its names.
+
+    Raises:
+        CheckpointError: It cannot be told what is left.
+    """
+    return _delete_all(root, _leftovers(root), (), lambda: True)
 
 
 class Retention:
@@ -125,13 +126,13 @@ class Retention:
         return True
 
 
-def _protected(root: Path, whole: Iterable[Checkpoint]) -> dict[SaveName, str]:
+def _protected(root: Path, names: Iterable[SaveName]) -> dict[SaveName, str]:
     """Return what stays whatever the rules say, because somebody needs it, and who."""
     newest = newest_attempt(root)
     pins = pinned(root, datetime.now(UTC))
     resumed = names_with(root, Mark.RESUMED)
     protected = {}
-    for name in (found.marker.name for found in whole):
+    for name in names:
         if name in pins:
             protected[name] = f"pinned: {pins[name]}"
         elif name in resumed and read_mark(root, Mark.RESUMED, name).get("by", newest) == newest:
@@ -154,11 +155,30 @@ def _leftovers(root: Path) -> tuple[SaveName, ...]:
     )
 
 
-def _delete(root: Path, name: SaveName, *, is_leftover: bool) -> bool:
-    if is_leftover:
-        if has_tombstone(root / str(name)):
-            return finish_deletion(root, name)
-        return delete_uncommitted(root, name)
-    if name in pinned(root, datetime.now(UTC)):  # meanwhile
-        return False
-    return delete_checkpoint(root, name)
+def _delete_all(
+    root: Path,
+    leftovers: Sequence[SaveName],
+    surplus: Sequence[SaveName],
+    may_go_on: Callable[[], bool],
+) -> list[SaveName]:
+    deleted = []
+    for name in (*leftovers, *surplus):
+        if not may_go_on():
+            break
+        try:
+            if _delete_leftover(root, name) if name in leftovers else _delete_surplus(root, name):
+                deleted.append(name)
+        except CheckpointError as error:
+            log.warning("%s", error)
+    return deleted
+
+
+def _delete_leftover(root: Path, name: SaveName) -> bool:
+    if has_tombstone(root / str(name)):
+        return finish_deletion(root, name)
+    return delete_uncommitted(root, name)
+
+
+def _delete_surplus(root: Path, name: SaveName) -> bool:
+    is_wanted = bool(_protected(root, [name]))  # since it was found to be surplus
+    return not is_wanted and delete_checkpoint(root, name)

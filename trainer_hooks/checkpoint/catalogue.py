@@ -1,0 +1,129 @@
+"""What there is in a checkpoint directory, and what state it is in, for people and programs."""
+
+import os
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+from trainer_hooks.checkpoint.commit import CommitMarker
+from trainer_hooks.checkpoint.latest import Checkpoint, examined, read_marker
+from trainer_hooks.checkpoint.layout import MARKER, SaveName
+from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
+from trainer_hooks.checkpoint.pins import pinned
+from trainer_hooks.checkpoint.removal import has_tombstone
+from trainer_hooks.errors import UncommittedError
+from trainer_hooks.untrusted import Json
+
+
+class SaveState(StrEnum):
+    """What a save is worth."""
+
+    COMMITTED = "committed"
+    """A checkpoint: its marker is right and its files have the right lengths."""
+    UNCOMMITTED = "uncommitted"
+    """No checkpoint: being written, given up, or being deleted."""
+    TORN = "torn"
+    """It was committed, and is damaged."""
+    QUARANTINED = "quarantined"
+    """Never resumed from, whole or not, because somebody said so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One save in the directory."""
+
+    name: SaveName
+    step: int
+    state: SaveState
+    reason: str | None
+    """Why it is not ``committed``."""
+    world_size: int | None
+    """Ranks that wrote it; None where no marker says so."""
+    bytes: int
+    """What it takes on the disk."""
+    created: str | None
+    """When it was committed: RFC 3339, UTC."""
+    pinned: str | None
+    """Why it is not deleted, if it is pinned or being read."""
+    verified: str | None
+    """When its bytes were last found to be right, and how closely they were looked at."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as it stands in ``ls --json``."""
+        return asdict(self) | {"name": str(self.name)}
+
+
+def catalogue(root: Path) -> list[Entry]:
+    """Return all saves under ``root``, newest first. Any process may call it.
+
+    Raises:
+        CheckpointError: It cannot be told what is there.
+    """
+    pins = pinned(root, datetime.now(UTC))
+    quarantined = names_with(root, Mark.QUARANTINED)
+    entries = []
+    for name, found in examined(root):
+        verified = read_mark(root, Mark.VERIFIED, name)
+        state, reason = _state(root, name, found, verified)
+        if name in quarantined:
+            why = read_mark(root, Mark.QUARANTINED, name).get("reason")
+            state, reason = SaveState.QUARANTINED, str(why or "no reason was given")
+        marker = _marker(root / str(name))
+        entries.append(
+            Entry(
+                name=name,
+                step=name.step,
+                state=state,
+                reason=reason,
+                world_size=None if marker is None else marker.world_size,
+                bytes=_bytes_on_disk(root / str(name)),
+                created=None if marker is None else marker.created,
+                pinned=pins.get(name),
+                verified=_verified(verified),
+            )
+        )
+    return entries
+
+
+def _state(
+    root: Path,
+    name: SaveName,
+    found: Checkpoint | UncommittedError,
+    verified: dict[str, Json],
+) -> tuple[SaveState, str | None]:
+    directory = root / str(name)
+    if isinstance(found, Checkpoint):
+        damage = verified.get("damage")
+        if isinstance(damage, list) and damage:
+            return SaveState.TORN, f"found {verified.get('at')}: {'; '.join(map(str, damage))}"
+        return SaveState.COMMITTED, None
+    reason = str(found).removeprefix(f"{directory}: ")
+    was_committed = os.path.lexists(directory / MARKER) and not has_tombstone(directory)
+    return (SaveState.TORN if was_committed else SaveState.UNCOMMITTED), reason
+
+
+def _marker(directory: Path) -> CommitMarker | None:
+    try:
+        return read_marker(directory)
+    except UncommittedError:
+        return None
+
+
+def _verified(mark: dict[str, Json]) -> str | None:
+    match mark:
+        case {"at": str(at), "level": str(level), "damage": []}:
+            return f"{at} {level}"
+    return None
+
+
+def _bytes_on_disk(directory: Path) -> int:
+    """Add up what lies in a directory; what goes away meanwhile takes nothing."""
+    total = 0
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - of 100,000 files
+            except FileNotFoundError:
+                continue
+    return total

@@ -1,0 +1,62 @@
+"""Looking at a checkpoint as closely as is asked for, and keeping what was found beside it."""
+
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+from trainer_hooks.checkpoint.latest import damaged_files, open_checkpoint
+from trainer_hooks.checkpoint.layout import SaveName
+from trainer_hooks.checkpoint.marks import Mark, put_mark, read_mark
+from trainer_hooks.checkpoint.pins import reading
+from trainer_hooks.errors import CheckpointError, UncommittedError
+
+
+class Level(StrEnum):
+    """How closely a checkpoint is looked at; each includes those before it."""
+
+    SIZES = "sizes"
+    """The marker, and the length of every file."""
+    LOAD = "load"
+    """Every byte's digest, and every tensor and state file loaded."""
+
+
+def verify(
+    root: Path, name: SaveName, level: Level, on_bytes: Callable[[int], object] = bool
+) -> list[str]:
+    """Look at a save; return what is wrong with it: nothing if it is a good checkpoint.
+
+    The verdict is kept where it can be written, for ``ls``; a good one does not displace one of
+    a closer look. Retention leaves the checkpoint alone meanwhile.
+    """
+    now = datetime.now(UTC)
+    with reading(root, name, now):
+        damage = _look(root / str(name), level, on_bytes)
+    if level is Level.LOAD or damage or read_mark(root, Mark.VERIFIED, name).get("level") != "load":
+        at = now.isoformat(timespec="seconds")
+        with contextlib.suppress(CheckpointError):  # read-only storage is verified all the same
+            put_mark(root, Mark.VERIFIED, name, {"at": at, "level": level, "damage": [*damage]})
+    return damage
+
+
+def _look(path: Path, level: Level, on_bytes: Callable[[int], object]) -> list[str]:
+    try:
+        checkpoint = open_checkpoint(path)
+    except UncommittedError as error:
+        return [str(error).removeprefix(f"{path}: ")]
+    if level is Level.SIZES:
+        return []
+    damage = [
+        f"{name} is damaged, its digest differs"
+        for name in damaged_files(checkpoint, on_bytes=on_bytes)
+    ]
+    if damage:
+        return damage  # nothing of it is loaded, as in a resume
+    from trainer_hooks.checkpoint.load_test import load_all  # noqa: PLC0415 - digests need no torch
+
+    try:
+        load_all(checkpoint, on_bytes)
+    except CheckpointError as error:
+        return [str(error).removeprefix(f"{path}: ")]
+    return []

@@ -1,0 +1,1 @@
+"""What ``reprieve-trainer`` offers beside ``launch``."""
