@@ -109,7 +109,7 @@ def test_guard_does_nothing_when_no_deadline_is_known(left: Left) -> None:
 def test_stop_has_its_least_time_when_the_deadline_is_past(
     left: Left, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counted once, from when the stop was decided: being armed again gives no more."""
+    """Counted from when the stop was decided: being armed again gives no more, a new stop does."""
     now = 1000.0
     monkeypatch.setattr(guard, "boottime_s", lambda: now)
     watched = Guard(left)
@@ -118,6 +118,9 @@ def test_stop_has_its_least_time_when_the_deadline_is_past(
     now = 1003.0
     watched.arm(950.0)
     assert watched.deadline_s == 1000.0 + LEAST_S
+    watched.disarm()
+    watched.arm(950.0)
+    assert watched.deadline_s == 1003.0 + LEAST_S
     watched.close()
 
 
