@@ -37,6 +37,8 @@ class Subscriptions:
     def all(self) -> Iterator[tuple[str, str]]:
         """Yield ARN and endpoint of each subscription of a node's queue to the topic.
 
+        The whole endpoint counts: a page or another account's queue may end in a queue's name.
+
         Raises:
             AwsCallFailed: They can't be listed, as those of a topic that does not exist.
         """
@@ -45,8 +47,12 @@ class Subscriptions:
             with failing_as("SNS ListSubscriptionsByTopic"):
                 page = self._sns().list_subscriptions_by_topic(**asked)
             for one in page.get("Subscriptions", ()):
-                if self._place.instance_of(str(one["Endpoint"])):
-                    yield str(one["SubscriptionArn"]), str(one["Endpoint"])
+                endpoint = str(one["Endpoint"])
+                instance_id = self._place.instance_of(endpoint)
+                if instance_id and endpoint == self._place.queue_arn(
+                    self._place.queue(instance_id)
+                ):
+                    yield str(one["SubscriptionArn"]), endpoint
             if not page.get("NextToken"):
                 return
             asked["NextToken"] = page["NextToken"]

@@ -67,6 +67,26 @@ def test_only_what_ended_instances_have_left_is_swept_up_when_it_is_old(
     assert swept(queues, hours=2) == []
 
 
+@pytest.mark.parametrize(
+    ("protocol", "endpoint"),
+    [
+        ("https", "https://example.com/{queue}"),
+        ("sqs", "arn:aws:sqs:us-east-1:999999999999:{queue}"),
+        ("sqs", "arn:aws:sqs:eu-west-1:123456789012:{queue}"),
+    ],
+)
+def test_subscription_stays_when_its_endpoint_only_ends_in_the_name_of_a_queue(
+    moto: Moto, place: Place, queues: NodeQueues, protocol: str, endpoint: str
+) -> None:
+    """Of another account EC2 shows us no instance, so each of its nodes would look gone."""
+    foreign = endpoint.format(queue=place.queue(GONE))
+    moto.call("sns", "subscribe", TopicArn=place.topic_arn, Protocol=protocol, Endpoint=foreign)
+    assert swept(queues, hours=2) == []
+    assert list(queues.subscriptions.all()) == []
+    told = moto.call("sns", "list_subscriptions_by_topic", TopicArn=place.topic_arn)
+    assert [one["Endpoint"] for one in told["Subscriptions"]] == [foreign]
+
+
 def test_subscription_is_swept_up_when_its_queue_was_deleted_by_hand(
     moto: Moto, place: Place, queues: NodeQueues
 ) -> None:
