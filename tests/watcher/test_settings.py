@@ -101,6 +101,11 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "faces.blind_limit_s": "2.5",
         "signal.pid_file": "/x.pid",
         "signal.name": "SIGUSR1",
+        "dry_run": "true",
+        "kubernetes.node": "on",
+        "kubernetes.url": "https://10.0.0.1:443",
+        "kubernetes.token_file": "/token",
+        "kubernetes.authority_file": "/ca.crt",
     }
     assert set(values) == set(SETTINGS)
     lines = [f'{key} = "{value}"' for key, value in values.items()]  # TOML knows dotted keys
@@ -219,6 +224,10 @@ def test_unknown_key_is_refused_with_the_nearest_known_one_when_in_the_file(
         ("aws.metadata_endpoint", "http://host/?q=1"),
         ("aws.metadata", "true"),
         ("aws.metadata_limit_s", 1),
+        ("aws.instance_id", "x y"),
+        ("aws.instance_id", "0123456789abcdef0"),
+        ("aws.instance_id", " i-0123456789abcdef0"),
+        ("aws.instance_id", "i-\ud800"),
         ("faces.listen", "9765"),
         ("faces.listen", ":9765"),
         ("faces.listen", "example.com:80"),

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from watcher import setting_values
 from watcher.aws_environment import IPV4_ENDPOINT
 from watcher.httpclient import CALL_LIMIT_S
+from watcher.sources.aws_instance import parse_instance_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,14 @@ class AwsConfig:
     set, 30 s: the shortest time-out that a hook can have, so no heartbeat is relied on."""
 
 
+def _instance_id(value: object) -> str:
+    """Return an instance's id; with anything else every message would be somebody else's."""
+    given = setting_values.text(value)
+    if parse_instance_id(given.encode("utf-8", "replace")) != given:
+        raise ValueError("an instance's id, such as i-0123456789abcdef0")
+    return given
+
+
 READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "metadata": setting_values.one_of("on", "off"),
@@ -37,7 +46,7 @@ READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "metadata_limit_s": setting_values.call_limit,
         "metadata_v1": setting_values.one_of("on", "off"),
         "queue_url": setting_values.queue_url,
-        "instance_id": setting_values.text,
+        "instance_id": _instance_id,
         "hook_wait_s": setting_values.seconds,
     }
 )
