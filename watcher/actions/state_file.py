@@ -120,17 +120,26 @@ def compose(notices: Collection[Notice], boot_id: str) -> bytes:
 
 
 def parse(data: bytes, boot_id: str) -> tuple[Notice, ...]:
-    """Return the notices of a file of this boot.
+    """Return the notices of a file of this boot; one that can't be read takes no other with it.
 
     Raises:
         FlagUnreadable: It is damaged, of another schema, or of another boot.
     """
+    notices, damage = [], ""
     try:
         document = json.loads(data)
         check_valid(document, SCHEMA, boot_id)
-        return tuple(_notice(fields) for fields in document["notices"])
+        for fields in document["notices"]:
+            try:
+                notices.append(_notice(fields))
+            except DAMAGE as error:
+                damage = f"{type(error).__name__}: {error}"[:200]
+                log.warning("notice dropped state=%s why=%s", STATE_NAME, damage)
     except DAMAGE as error:
         raise FlagUnreadable(f"{type(error).__name__}: {error}"[:200]) from error
+    if damage and not notices:
+        raise FlagUnreadable(damage)
+    return tuple(notices)
 
 
 def _notice(fields: dict[str, Any]) -> Notice:

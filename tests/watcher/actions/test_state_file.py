@@ -146,6 +146,18 @@ def test_file_is_refused_when_it_is_not_one(path: str, value: object) -> None:
         parse(json.dumps(document).encode(), BOOT)
 
 
+def test_other_notices_are_read_when_one_is_of_a_kind_that_only_a_later_version_knows(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """After a step back to this version, a plan of weeks must not go with what it does not know."""
+    document = json.loads(compose([REBOOT], BOOT))
+    later = {**document["notices"][0], "id": "later", "kind": "eclipse"}
+    document["notices"].insert(0, later)
+    assert parse(json.dumps(document).encode(), BOOT) == (REBOOT,)
+    assert "notice dropped" in caplog.text
+    assert "eclipse" in caplog.text
+
+
 FIELDS = sorted(json.loads(compose([REBOOT], BOOT))["notices"][0])
 
 
