@@ -13,6 +13,9 @@ from watcher.notice import Moment, Notice, NoticeKind, Standing, rfc3339
 
 SCHEMA = 1
 
+ALSO_LIMIT = 16
+"""Most other notices that are named: readers take a flag of more than 64 KiB for a damaged one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Writer:
@@ -23,7 +26,10 @@ class Writer:
 
 
 def compose(in_force: Sequence[Standing], writer: Writer, written: Moment, seq: int) -> bytes:
-    """Return the flag file for the notices in force, the most urgent first; at least one."""
+    """Return the flag file for the notices in force, the most urgent first; at least one.
+
+    Those beyond ALSO_LIMIT are not named.
+    """
     standing, *others = in_force
     notice = standing.notice
     deadline = notice.deadline
@@ -45,7 +51,7 @@ def compose(in_force: Sequence[Standing], writer: Writer, written: Moment, seq: 
         "boot_id": writer.boot_id,
         "drill": notice.kind is NoticeKind.DRILL,
         "detail": dict(notice.detail),
-        "also": [other.notice.id for other in others],
+        "also": [other.notice.id for other in others[:ALSO_LIMIT]],
     }
     # ASCII only: a cloud's words may hold lone surrogates, which UTF-8 can't.
     return (json.dumps(document, indent=2) + "\n").encode("ascii")

@@ -1,6 +1,7 @@
 """The flag file's schema: the bytes, pinned, and what is read back from them."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.actions.flag_v1 import Writer, compose, parse
+from watcher.actions.flag_v1 import ALSO_LIMIT, Writer, compose, parse
+from watcher.actions.reserved_draft import RESERVED_BYTES
 from watcher.errors import FlagUnreadable
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, Standing
 from watcher.policy import stand
@@ -56,6 +58,17 @@ def test_flag_has_no_deadline_when_the_notice_has_none() -> None:
     assert written["urgency"] == "advisory"
     assert written["deadline"] is written["deadline_boottime_s"] is written["action"] is None
     assert written["also"] == []
+
+
+def test_flag_names_the_most_urgent_others_when_there_is_no_end_of_them() -> None:
+    """A trainer takes a flag of more than 64 KiB for a stop without a deadline."""
+    others = [
+        replace(STOP, id=f"{number}-" + "x" * 600, deadline=Deadline.after(RECEIVED, 200 + number))
+        for number in range(500)
+    ]
+    written = flag(STOP, *others)
+    assert len(written) < RESERVED_BYTES[0]
+    assert json.loads(written)["also"] == [other.id for other in others[:ALSO_LIMIT]]
 
 
 def test_flag_says_drill_when_it_is_one() -> None:
