@@ -215,3 +215,9 @@ def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
     }
     for key, (option, value, text) in options.items():
         run.add_argument(option, dest=key, metavar=value, help=text)
+    run.add_argument(
+        "--dry-run",
+        action="store_const",
+        const="true",
+        help="say what would be done about a notice, and do none of it",
+    )

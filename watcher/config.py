@@ -72,6 +72,8 @@ class Config:
     """Where the flag file is written; made by tmpfiles.d or the DaemonSet, never by us."""
     node: str = field(default_factory=socket.gethostname)
     """This node's name in the flag file; in Kubernetes spec.nodeName, else the host's name."""
+    dry_run: bool = False
+    """Whether nothing is done about notices: each action is only said, with the outcome dry_run."""
     log_format: str = "text"
     """``text`` for people, ``json`` for a log pipeline."""
     log_level: str = "info"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from watcher.actions.base import Action
+from watcher.actions.dry_run import DryRun
 from watcher.actions.flag_file import FlagFile
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.flag_v1 import Writer
@@ -103,7 +104,8 @@ class Daemon:
             responder = Responder(actions, self._state, self._metrics, now, afterwards)
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
-            keeping = [group.create_task(keep()) for keep in (flag.keep, *opened.keepers)]
+            keepers = opened.keepers if self._config.dry_run else (flag.keep, *opened.keepers)
+            keeping = [group.create_task(keep()) for keep in keepers]
             listen = self._config.faces.listen
             routes = self._routes(opened.healths)
             showing = group.create_task(keep_serving(routes, listen, bound))
@@ -124,7 +126,15 @@ class Daemon:
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Opened]:
         """Open every road, as one, until the block ends."""
-        site = Site(self._metrics, now, self._state, self._adopted)
+        site = Site(
+            self._metrics,
+            now,
+            self._state,
+            self._adopted,
+            self._config.node,
+            self._writer.boot_id,
+            is_dry_run=self._config.dry_run,
+        )
         async with AsyncExitStack() as stack:
             every = [
                 await stack.enter_async_context(road.opened(self._config.of(road.settings), site))
@@ -141,6 +151,8 @@ class Daemon:
         actions: list[Action] = [flag]
         if settings.pid_file is not None:
             actions.append(SignalProcess(settings.pid_file, settings.name))
+        if self._config.dry_run:
+            actions = [DryRun(action) for action in actions]
         return {action.name: action for action in (*actions, *opened.actions)}
 
     def _routes(self, healths: tuple[SourceHealth, ...]) -> dict[str, Handler]:
@@ -175,13 +187,16 @@ def _roads(config: Config, cloud: Cloud) -> list[Road[Any]]:
             "with --cloud or REPRIEVE_CLOUD, or set REPRIEVE_AWS_METADATA=on if that was not meant "
             "for this"
         )
-    return wanted
+    protects = [road for road in mine if road.protects(config.of(road.settings))]
+    return [road for road in mine if road in wanted or road in protects]
 
 
 def _say(config: Config, cloud: Cloud) -> None:
     is_surprising = cloud.name == NONE != config.cloud
     level = logging.WARNING if is_surprising else logging.INFO
     log.log(level, "cloud cloud=%s why=%s", cloud.name, cloud.why)
+    if config.dry_run:
+        log.warning("dry run: no trainer will be told of a notice, and nothing else will be done")
 
 
 def _left(

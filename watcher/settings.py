@@ -33,6 +33,7 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "cloud": setting_values.one_of(AUTO, NONE, *CLOUDS),
         "run_dir": setting_values.path,
         "node": setting_values.node,
+        "dry_run": setting_values.truth,
         "log_format": setting_values.one_of(*LOG_FORMATS),
         "log_level": setting_values.one_of(*LOG_LEVELS),
         "relay.queue_url": setting_values.queue_url,

@@ -43,11 +43,11 @@ class Recorded:
 class Desk:
     """A running responder with two recorded actions, or with others given."""
 
-    def __init__(self, clock: TurnedClock, *actions: Action) -> None:
+    def __init__(self, clock: TurnedClock, *actions: Action, state: State | None = None) -> None:
         self.clock = clock
         self.flag, self.signal = Recorded("flag_file"), Recorded("signal")
         chosen = actions or (self.flag, self.signal)
-        self.state, self.metrics = State(), Metrics()
+        self.state, self.metrics = State() if state is None else state, Metrics()
         by_name = {action.name: action for action in chosen}
         self.kept: list[str] = []
         self.may_keep = asyncio.Event()

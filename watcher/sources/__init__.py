@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from watcher.sources import aws, azure, command, gcp, logind
+from watcher.sources import aws, azure, command, gcp, kubernetes, logind
 from watcher.sources.road import Road
 
 ROADS: Mapping[str, Road[Any]] = MappingProxyType(
@@ -15,6 +15,7 @@ ROADS: Mapping[str, Road[Any]] = MappingProxyType(
             azure.ROAD,
             command.ROAD,
             gcp.ROAD,
+            kubernetes.ROAD,
             logind.ROAD,
         )
     }

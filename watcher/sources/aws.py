@@ -7,6 +7,7 @@ instance: the flag file shows the one with the earlier deadline and names the ot
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 
+from watcher.actions.dry_run import DryRun
 from watcher.actions.lifecycle_hook import CompleteLifecycleHook
 from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.boto import require_boto3
@@ -70,7 +71,7 @@ async def opened(config: AwsConfig, site: Site) -> AsyncIterator[Opened]:
         yield Opened(
             sources=(*lanes, AwsSqs(hands, Recipient(who, ec2), health, site.now, left)),
             keepers=(hands.custody.keep,),
-            actions=(hooked,),
+            actions=(DryRun(hooked) if site.is_dry_run else hooked,),
         )
 
 

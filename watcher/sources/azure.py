@@ -43,7 +43,9 @@ async def opened(config: AzureConfig, site: Site) -> AsyncIterator[Opened]:
             site.now,
             site.left_by(AzureEvents.name),
         )
-        yield Opened(sources=source.lanes, keepers=(source.approvals.keep,))
+        # In a dry run nothing is approved: that would let the event start.
+        keepers = () if site.is_dry_run else (source.approvals.keep,)
+        yield Opened(sources=source.lanes, keepers=keepers)
 
 
 async def proof(config: AzureConfig) -> str | None:

@@ -31,12 +31,20 @@ class Site:
         now: Reads both clocks.
         state: Which notices are in force.
         adopted: Notices that an earlier run of the daemon has left in force.
+        node: This machine's name in the cluster.
+        boot_id: This boot's.
+        is_dry_run: Whether everything is only tried.
+        healths: The health of every source that was opened so far.
     """
 
     metrics: Metrics
     now: Callable[[], Moment]
     state: State
     adopted: tuple[Notice, ...] = ()
+    node: str = ""
+    boot_id: str = ""
+    is_dry_run: bool = False
+    healths: list[SourceHealth] = field(default_factory=list)
 
     def left_by(self, source: str) -> tuple[Notice, ...]:
         """Return what an earlier run has heard from this source."""
@@ -46,7 +54,13 @@ class Site:
         self, source: str, keys: tuple[str, ...], *, is_required: bool = True
     ) -> SourceHealth:
         """Return the health of a source that starts now, blind on all its keys."""
-        return SourceHealth(source, keys, self.now(), self.metrics, is_required=is_required)
+        health = SourceHealth(source, keys, self.now(), self.metrics, is_required=is_required)
+        self.healths.append(health)
+        return health
+
+    def facts(self) -> dict[str, str]:
+        """Return what all sources have learnt of this machine so far."""
+        return {name: fact for health in self.healths for name, fact in health.facts.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +70,7 @@ class Opened:
     Attributes:
         sources: What is to be heard, each by itself.
         keepers: What else has to run meanwhile.
-        actions: What only this road's notices need.
+        actions: What can be done about notices, of this road or of any, by this road's means.
     """
 
     sources: Sequence[Source]
@@ -98,6 +112,8 @@ class Road(Generic[Settings]):
             its origin. They are below every setting that was made for this daemon.
         edges: Sources that say a thing once, such as a queue: what they have said is kept on disk
             before they are told to forget it.
+        protects: Says whether the road is to be opened for its actions, though nothing may be heard
+            on it; raises ConfigError as ``wanted`` does.
     """
 
     section: str
@@ -110,3 +126,4 @@ class Road(Generic[Settings]):
     proof: Callable[[Settings], Coroutine[None, None, str | None]] | None = None
     dmi: Mapping[str, str] = field(default_factory=dict)
     edges: Collection[str] = ()
+    protects: Callable[[Settings], bool] = lambda _: False

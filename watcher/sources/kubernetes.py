@@ -1,0 +1,121 @@
+"""This machine's Node in Kubernetes: what is done to it when the cloud takes the machine.
+
+The road hears nothing. It stands beside any cloud, and is open where there is an API server.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from watcher import setting_values
+from watcher.actions.node_desk import NodeDesk
+from watcher.actions.node_mark import NodeMark
+from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
+from watcher.errors import ConfigError
+from watcher.kube.client import KubeClient
+from watcher.kube.node import NodeApi
+from watcher.kube.place import AUTHORITY_FILE, TOKEN_FILE, Place
+from watcher.sources.road import Kinds, Opened, Road, Site
+
+_HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesConfig:
+    """Whether this machine's Node is protected, and how the API server is reached."""
+
+    node: str = "auto"
+    """``on``, ``off``, or ``auto``: where a pod has an API server and a service account's token.
+    The Node's name is the setting ``node`` at the top."""
+    url: str | None = None
+    """The API server; in a pod KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT say it."""
+    token_file: Path = TOKEN_FILE
+    """The service account's token, read again once a minute."""
+    authority_file: Path = AUTHORITY_FILE
+    """Who has signed the API server's certificate."""
+
+
+def _url(value: object) -> str:
+    expected = "a URL such as https://10.0.0.1:443"
+    given = setting_values.text(value)
+    try:
+        split = urlsplit(given)
+        is_plain = bool(split.hostname) and split.port != 0 and split.username is None
+    except ValueError as error:
+        raise ValueError(expected) from error
+    if split.scheme not in ("https", "http") or not is_plain or split.query or split.fragment:
+        raise ValueError(expected)
+    return given.rstrip("/")
+
+
+READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
+    {
+        "node": setting_values.one_of("auto", "on", "off"),
+        "url": _url,
+        "token_file": setting_values.path,
+        "authority_file": setting_values.path,
+    }
+)
+
+
+def ambient(environment: Mapping[str, str]) -> dict[str, tuple[object, str]]:
+    """Return where the API server is, as the kubelet tells every pod."""
+    host, port = environment.get(_HOST, ""), environment.get(_PORT, "") or "443"
+    if not host:
+        return {}
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return {"url": (url, f"environment {_HOST}")}
+
+
+def wanted(_config: KubernetesConfig) -> Kinds:
+    """Return nothing: the Node is only written to."""
+    return {}
+
+
+def is_protected(config: KubernetesConfig) -> bool:
+    """Tell whether the Node is to be protected.
+
+    Raises:
+        ConfigError: It is, and there is no API server.
+    """
+    if config.node == "auto":
+        return config.url is not None and os.access(config.token_file, os.R_OK)
+    if config.node == "on" and config.url is None:
+        raise ConfigError(
+            "kubernetes.node = on needs the API server's URL: kubernetes.url, or in a pod "
+            f"{_HOST}"
+        )
+    return config.node == "on"
+
+
+@asynccontextmanager
+async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
+    """Open the API server, until the end of the block."""
+    place = Place(config.url or "", config.token_file, config.authority_file)
+    tls = await asyncio.to_thread(place.tls)
+    async with KubeClient(place, tls, is_dry_run=site.is_dry_run) as client:
+        desk = NodeDesk(NodeApi(client, site.node), site.boot_id, site.state, site.facts)
+        actions = (
+            NodeMark(desk, client, site.now),
+            Cordon(desk),
+            Taint(desk),
+            ExcludeFromLoadBalancers(desk),
+        )
+        yield Opened(sources=(), keepers=(client.keep_warm, desk.keep), actions=actions)
+
+
+ROAD = Road(
+    section="kubernetes",
+    cloud=None,
+    settings=KubernetesConfig,
+    readers=READERS,
+    wanted=wanted,
+    opened=opened,
+    ambient=ambient,
+    protects=is_protected,
+)
