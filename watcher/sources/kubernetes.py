@@ -87,8 +87,7 @@ def is_protected(config: KubernetesConfig) -> bool:
         return config.url is not None and os.access(config.token_file, os.R_OK)
     if config.node == "on" and config.url is None:
         raise ConfigError(
-            "kubernetes.node = on needs the API server's URL: kubernetes.url, or in a pod "
-            f"{_HOST}"
+            f"kubernetes.node = on needs the API server's URL: kubernetes.url, or in a pod {_HOST}"
         )
     return config.node == "on"
 

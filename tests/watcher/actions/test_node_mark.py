@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -94,14 +94,22 @@ async def test_event_is_there_once_when_its_answer_was_lost(at: NodeActions) -> 
 
 
 async def test_condition_that_comes_late_is_not_put_on_when_the_notice_is_withdrawn(
-    at: NodeActions,
+    at: NodeActions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run was cut short between annotation and condition, and is tried again too late."""
-    before = at.node()
-    await at.run(SPOT, at.mark)
-    running = asyncio.create_task(at.mark.run(SPOT))
-    await asyncio.sleep(0)
-    await at.undo(SPOT, at.mark)
-    await running
-    await at.mark.undo(SPOT)
+    """It is under way when the notice is withdrawn: the end of it comes after it all the same."""
+    before, put_on = at.node(), at.desk.api.set_condition
+    under_way, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def held_up(condition: Mapping[str, str]) -> None:
+        under_way.set()
+        await may_go_on.wait()
+        await put_on(condition)
+
+    monkeypatch.setattr(at.desk.api, "set_condition", held_up)
+    running = asyncio.create_task(at.run(SPOT, at.mark))
+    await under_way.wait()
+    undoing = asyncio.create_task(at.undo(SPOT, at.mark))
+    await asyncio.wait({undoing}, timeout=0.2)  # all the time that it takes if nothing holds it up
+    may_go_on.set()
+    await asyncio.gather(running, undoing)
     assert at.node() == before
