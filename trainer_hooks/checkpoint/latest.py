@@ -89,12 +89,19 @@ def examined(root: Path) -> Iterator[tuple[SaveName, Checkpoint | UncommittedErr
 
 
 def marked(root: Path) -> list[str]:
-    """Return the names of all saves that have a marker, whole or not: these were checkpoints."""
-    return [
-        str(name)
-        for name in saves(root)
-        if os.path.lexists(root / str(name) / MARKER) and not has_tombstone(root / str(name))
-    ]
+    """Return the names of all saves that have a marker, whole or not: these were checkpoints.
+
+    Raises:
+        CheckpointError: It cannot be told what is there.
+    """
+    try:
+        return [
+            str(name)
+            for name in saves(root)
+            if os.path.lexists(root / str(name) / MARKER) and not has_tombstone(root / str(name))
+        ]
+    except OSError as error:
+        raise CheckpointError(f"{root} cannot be read: {error}") from error
 
 
 def open_checkpoint(path: Path) -> Checkpoint:

@@ -67,6 +67,11 @@ def manifest_file(rank: int) -> str:
     return f"manifest/rank_{rank:05d}.json"
 
 
+def is_shard(name: str) -> bool:
+    """Tell whether a file of a save is one of DCP's, which hold the tensors."""
+    return name.endswith(".distcp")
+
+
 def is_plain_name(name: str) -> bool:
     """Tell whether a file name read from a marker stays inside its directory."""
     return _PLAIN_FILE.fullmatch(name) is not None

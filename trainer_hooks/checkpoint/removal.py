@@ -113,7 +113,8 @@ def finish_deletion(root: Path, name: SaveName) -> bool:
             return False
         directory.rmdir()
         sync_directory(root)
-    remove_mark(root, Mark.UNFINISHED, name)
+    for mark in (Mark.RESUMED, Mark.VERIFIED, Mark.UNFINISHED):
+        remove_mark(root, mark, name)
     return True
 
 

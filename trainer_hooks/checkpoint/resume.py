@@ -1,23 +1,31 @@
 """Resuming: one rank chooses, all verify, and nothing is used before all agree that it is whole."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint import CheckpointException
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import CommitMarker
-from trainer_hooks.checkpoint.latest import committed, damaged_files, marked, open_checkpoint
+from trainer_hooks.checkpoint.latest import (
+    Checkpoint,
+    committed,
+    damaged_files,
+    marked,
+    open_checkpoint,
+)
+from trainer_hooks.checkpoint.layout import Attempt, is_shard
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
-from trainer_hooks.errors import CheckpointError, StateError
-from trainer_hooks.leaves import tensor_paths
+from trainer_hooks.checkpoint.targets import targets
+from trainer_hooks.checkpoint.tries import to_try
+from trainer_hooks.errors import CheckpointError
 from trainer_hooks.rng import restore_rng, seed_rng
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
@@ -49,6 +57,16 @@ class ResumePoint:
             seed_rng(seed, self.step, rank)
 
 
+class Verify(StrEnum):
+    """How closely a checkpoint is looked at before any of it is used."""
+
+    SIZES = "sizes"
+    """The marker and the length of every file; digests only of the small ones, the shards' bytes
+    being taken on trust. For storage that keeps digests of its own."""
+    ALL = "all"
+    """The digest of every byte, each read by exactly one rank."""
+
+
 class _Prepared(NamedTuple):
     """A checkpoint that one rank is ready to load."""
 
@@ -59,44 +77,80 @@ class _Prepared(NamedTuple):
     tensors: dict[str, torch.Tensor]
 
 
-def resume(root: Path, state: TrainState, world: World) -> ResumePoint | None:
+def resume(
+    root: Path,
+    state: TrainState,
+    world: World,
+    *,
+    attempt: Attempt | None = None,
+    verify: Verify = Verify.ALL,
+) -> ResumePoint | None:
     """Load the newest checkpoint that is whole into ``state``. All ranks call it.
 
     A damaged checkpoint is passed over on all ranks together, loudly, for the one before it.
     RNG is left alone: it is restored last (``ResumePoint.restore_rng``).
+
+    Args:
+        root: The checkpoint directory.
+        state: What is loaded into.
+        world: The ranks.
+        attempt: This start of the job, the same on all ranks. With it the checkpoint is kept from
+            being deleted, and is given up for the one before once it has crashed several attempts.
+        verify: How closely a checkpoint is looked at.
 
     Returns:
         Where to go on, or None for a fresh start: nothing is committed under ``root``.
 
     Raises:
         CheckpointError: Checkpoints are there and none of them is whole; a fresh start over them
-            would hide that, so nothing is loaded.
+            would hide that, so nothing is loaded. Or it cannot be told what is there.
     """
-    candidates = committed(root) if world.is_coordinator else iter(())
+    whole: Iterator[Checkpoint] = iter(())
+    if world.is_coordinator:
+        whole = committed(root) if attempt is None else to_try(root, attempt)
     while True:
-        chosen = next(candidates, None)
-        path = world.from_coordinator(None if chosen is None else chosen.path)
+        path, failure = world.from_coordinator(_choose(root, whole, world))
+        if failure is not None:
+            raise failure
         if path is None:
-            break
-        point, damage = _try(path, state, world)
+            return None
+        point, damage = _try(path, state, world, verify)
         if point is not None:
             return point
         log.error("passed over %s: %s", path, "; ".join(damage))
-    was_committed = world.from_coordinator(marked(root) if world.is_coordinator else [])
-    if was_committed:
-        raise CheckpointError(
-            f"no checkpoint under {root} is whole, and there were some: {was_committed}. Restore "
-            "one from a copy, or move them away to start from the beginning"
+
+
+def _choose(
+    root: Path, whole: Iterator[Checkpoint], world: World
+) -> tuple[Path | None, CheckpointError | None]:
+    """Return the next checkpoint to try, or nothing at a fresh start, or why there is neither.
+
+    Only the coordinator chooses; what it meets is raised on all ranks, or they would wait for it.
+    """
+    if not world.is_coordinator:
+        return None, None
+    try:
+        chosen = next(whole, None)
+        were_committed = [] if chosen is not None else marked(root)
+    except CheckpointError as error:
+        return None, error
+    if were_committed:
+        return None, CheckpointError(
+            f"no checkpoint under {root} is whole and not in quarantine, and there were some: "
+            f"{were_committed}. Restore one from a copy, take one out of quarantine, or move them "
+            "away to start from the beginning"
         )
-    return None
+    return (None if chosen is None else chosen.path), None
 
 
-def _try(path: Path, state: TrainState, world: World) -> tuple[ResumePoint | None, list[str]]:
+def _try(
+    path: Path, state: TrainState, world: World, verify: Verify
+) -> tuple[ResumePoint | None, list[str]]:
     """Load one checkpoint on all ranks, or on none; return what any rank found wrong with it.
 
     What a rank meets alone is told to all before the next collective, which it would miss.
     """
-    damage = _gather(_damage(path, world), world)
+    damage = _gather(_damage(path, world, verify), world)
     if damage:
         return None, damage
     prepared, failure = _prepare(path, state, world)
@@ -111,12 +165,17 @@ def _gather(mine: list[str], world: World) -> list[str]:
     return [found for of_rank in world.from_all(mine) for found in of_rank]
 
 
-def _damage(path: Path, world: World) -> list[str]:
+def _damage(path: Path, world: World, verify: Verify) -> list[str]:
     """Digest this rank's share of the files, so that each is read by exactly one rank."""
     try:
-        damaged = damaged_files(open_checkpoint(path), share=world.rank, shares=world.size)
+        checkpoint = open_checkpoint(path)
     except CheckpointError as error:
         return [f"rank {world.rank}: {error}"]
+    if verify is Verify.SIZES:
+        small = [entry for entry in checkpoint.marker.files if not is_shard(entry.name)]
+        marker = replace(checkpoint.marker, files=tuple(small))
+        checkpoint = replace(checkpoint, marker=marker)
+    damaged = damaged_files(checkpoint, share=world.rank, shares=world.size)
     return [f"{name} is damaged, its digest differs" for name in damaged]
 
 
@@ -129,7 +188,7 @@ def _prepare(path: Path, state: TrainState, world: World) -> tuple[_Prepared | N
         same_world = checkpoint.marker.world_size == world.size
         own = read_rank_state(path, world.rank) if same_world else None
         reader = SafeReader(path)
-        tensors = _targets(shared, state, reader)
+        tensors = targets(shared, state, reader)
     except CheckpointError as error:
         return None, [f"rank {world.rank}: {error}"]
     took_s = checkpoint.marker.took_s if same_world else None
@@ -155,33 +214,6 @@ def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
     if world.is_coordinator:
         _announce(prepared.point, prepared.marker, world)
     return []
-
-
-def _targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[str, torch.Tensor]:
-    """Return what to load each tensor of the checkpoint into.
-
-    The state's own tensor, or a new one where the state makes its own later (an average before
-    its first update). What only the state has is left alone: a parameter that no loss reached has
-    no optimizer state to load.
-    """
-    ours = state.template()
-    named = list(tensor_paths(dict(shared.leaves)))
-    index = reader.read_metadata().state_dict_metadata
-    for path in named:
-        size = getattr(index.get(path), "size", None)
-        if path in ours and size is not None and size != ours[path].size():
-            raise StateError(
-                f"{path} has shape {tuple(size)} in the checkpoint and {tuple(ours[path].size())} "
-                "here: this is another model"
-            )
-    return {path: ours[path] if path in ours else _new(path, index) for path in named}
-
-
-def _new(path: str, index: Mapping[str, object]) -> torch.Tensor:
-    match index.get(path):
-        case TensorStorageMetadata(size=size, properties=properties):
-            return torch.empty(size, dtype=properties.dtype)
-    raise CheckpointError(f"the index holds no tensor {path}")
 
 
 def _announce(point: ResumePoint, marker: CommitMarker, world: World) -> None:

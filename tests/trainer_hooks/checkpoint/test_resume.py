@@ -1,5 +1,7 @@
 """Resuming in a world of one: bit by bit, from the newest whole checkpoint, or not at all."""
 
+import errno
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,8 @@ from tests.support.training import Run
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import latest_committed
 from trainer_hooks.checkpoint.layout import MARKER, saves
-from trainer_hooks.checkpoint.resume import resume
+from trainer_hooks.checkpoint.marks import Mark, put_mark
+from trainer_hooks.checkpoint.resume import Verify, resume
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.data import ResumableSampler
 from trainer_hooks.errors import CheckpointError, StateError
@@ -155,6 +158,57 @@ def test_run_does_not_start_when_all_checkpoints_are_damaged(tmp_path: Path) -> 
         resume(tmp_path, Run().state, world())
     for step in (1, 2):
         assert directory(tmp_path, step).name in str(raised.value)
+
+
+def test_start_fails_when_all_that_is_whole_is_in_quarantine(tmp_path: Path) -> None:
+    """Beginning anew is for people to decide."""
+    train_and_save(tmp_path, Run(), [1])
+    put_mark(tmp_path, Mark.QUARANTINED, saves(tmp_path)[0], {"reason": "loss spike"})
+    with pytest.raises(CheckpointError, match="take one out of quarantine"):
+        resume(tmp_path, Run().state, world())
+
+
+@pytest.mark.parametrize("kind", [Mark.QUARANTINED, "."])
+def test_start_fails_when_it_cannot_be_told_what_is_there(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unknown is not empty."""
+    train_and_save(tmp_path, Run(), [1])
+    unreadable, listdir = str((tmp_path / kind).resolve()), os.listdir
+
+    def failing(path: str) -> list[str]:
+        if str(path) == unreadable:
+            raise OSError(errno.EIO, "Input/output error")
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", failing)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        resume(tmp_path, Run().state, world())
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("__0_0.distcp", 2), (".metadata", 1), ("state/rank_00000.json", 1)]
+)
+def test_shards_are_taken_on_trust_when_only_sizes_are_verified(
+    tmp_path: Path, name: str, step: int
+) -> None:
+    """But nothing else: what is unpickled or parsed was digested, whatever is asked for."""
+    train_and_save(tmp_path, Run(), [1, 2])
+    flip_bit(directory(tmp_path, 2) / name)
+    point = resume(tmp_path, Run().state, world(), verify=Verify.SIZES)
+    assert point is not None
+    assert point.step == step
+
+
+def test_checkpoint_is_given_up_when_attempts_keep_dying_of_it(tmp_path: Path) -> None:
+    """Noted before it is loaded: it may be the loading that kills."""
+    train_and_save(tmp_path, Run(), [1, 2])
+    steps = []
+    for _ in range(4):
+        point = resume(tmp_path, Run().state, world(), attempt=start_attempt(tmp_path))
+        assert point is not None
+        steps.append(point.step)
+    assert steps == [2, 2, 2, 1]
 
 
 def test_resumed_step_is_announced_when_a_run_goes_on(

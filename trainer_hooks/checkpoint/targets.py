@@ -1,0 +1,43 @@
+"""What each tensor of a checkpoint is loaded into."""
+
+from collections.abc import Mapping
+
+import torch
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
+from trainer_hooks.checkpoint.metadata import SafeReader
+from trainer_hooks.checkpoint.rank_state import RankState
+from trainer_hooks.errors import CheckpointError, StateError
+from trainer_hooks.leaves import tensor_paths
+from trainer_hooks.state import TrainState
+
+
+def targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[str, torch.Tensor]:
+    """Return what to load each tensor of the checkpoint into.
+
+    The state's own tensor, or a new one where the state makes its own later (an average before
+    its first update). What only the state has is left alone: a parameter that no loss reached has
+    no optimizer state to load.
+
+    Raises:
+        StateError: A tensor has another shape there: it is another model's checkpoint.
+        CheckpointError: The index lacks a tensor.
+    """
+    ours = state.template()
+    named = list(tensor_paths(dict(shared.leaves)))
+    index = reader.read_metadata().state_dict_metadata
+    for path in named:
+        size = getattr(index.get(path), "size", None)
+        if path in ours and size is not None and size != ours[path].size():
+            raise StateError(
+                f"{path} has shape {tuple(size)} in the checkpoint and {tuple(ours[path].size())} "
+                "here: this is another model"
+            )
+    return {path: ours[path] if path in ours else _new(path, index) for path in named}
+
+
+def _new(path: str, index: Mapping[str, object]) -> torch.Tensor:
+    match index.get(path):
+        case TensorStorageMetadata(size=size, properties=properties):
+            return torch.empty(size, dtype=properties.dtype)
+    raise CheckpointError(f"the index holds no tensor {path}")
