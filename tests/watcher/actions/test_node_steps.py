@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.kube.access import ADMIN, Rule, Subject
 from tests.support.node_actions import NodeActions, node_actions
 from tests.support.own_node import NODE
 from tests.support.standings import admitted, in_force, withdrawn
@@ -96,3 +97,20 @@ async def test_nothing_is_stored_when_it_is_a_dry_run(tmp_path: Path) -> None:
         writes = [call for call in at.own.server.access.calls if call.verb != "get"]
         assert writes
         assert all(call.query["dryRun"] == "All" for call in writes)
+
+
+async def test_steps_need_no_rights_but_those_that_the_docs_name(at: NodeActions) -> None:
+    """An account that has these and no others does and undoes everything."""
+    rules = (
+        Rule(["get", "patch"], ["nodes"]),
+        Rule(["patch"], ["nodes/status"]),
+        Rule(["create"], ["events"], namespace="default"),
+    )
+    at.own.server.access.subjects[ADMIN] = Subject("reprieve", rules)
+    before = at.node()
+    await at.run(SPOT)
+    await at.undo(SPOT)
+    assert at.node() == before
+    assert at.own.server.access.used("reprieve") == {
+        (verb, "", resource) for rule in rules for verb in rule.verbs for resource in rule.resources
+    }
