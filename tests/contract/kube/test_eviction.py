@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.fakes.kube.cluster import NAMESPACE
 from tests.fakes.kube.kinds import Obj
 from tests.support.kube import PODS, Kube
 
@@ -142,4 +141,3 @@ async def test_delete_sets_no_condition_where_an_eviction_does(kube: Kube) -> No
     assert reply.status == 200
     await kube.ask("DELETE", f"{PODS}/said")
     assert _conditions(kube.cluster.pod("said")) == [("DisruptionTarget", "Reclaimed")]
-    assert NAMESPACE in PODS

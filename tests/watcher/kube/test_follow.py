@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.fakes.kube.access import ADMIN
-from tests.fakes.kube.kinds import NODE as NODE_KIND
 from tests.fakes.kube.refusals import expired, internal
 from tests.fakes.kube.watch import Order
 from tests.support.clocks import eventually
@@ -157,7 +156,6 @@ async def test_follower_fails_when_a_watch_ends_as_soon_as_it_has_begun(own: Own
     own.server.order(Order.END)
     with pytest.raises(KubeUnavailable, match="as soon as"):
         await anext(news)
-    assert NODE_KIND.plural in NODES
 
 
 async def test_follower_begins_anew_when_what_came_was_of_no_use(heard: Heard) -> None:

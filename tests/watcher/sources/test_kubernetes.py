@@ -1,6 +1,5 @@
 """The road to the Node: when it is open, and what it brings."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +80,6 @@ def test_node_is_protected_by_itself_only_where_a_pod_has_a_token(token: Path) -
     with pytest.raises(ConfigError, match="needs the API server's URL"):
         is_protected(KubernetesConfig(node="on"))
     assert wanted(KubernetesConfig()) == {}
-    assert os.access(token, os.R_OK)
 
 
 async def test_road_brings_the_actions_on_our_node(token: Path) -> None:
