@@ -103,6 +103,11 @@ class LoginManager:
         """Return the next announcement: True, a shutdown is coming; False, it is called off."""
         return await self._announced.get()
 
+    @property
+    def has_announced(self) -> bool:
+        """Whether there is an announcement that nobody has taken yet."""
+        return not self._announced.empty()
+
     async def look(self) -> Outlook:
         """Ask logind what it is about to do.
 

@@ -182,17 +182,20 @@ class _Birth:
         return process
 
     def undo(self) -> None:
-        """Kill the process if there is one, or as soon as there is."""
+        """Kill the process if there is one, or as soon as there is; does not wait for its end."""
         with self._lock:
             self._is_unwanted = True
             if self._process is not None:
-                _kill(self._process)
+                threading.Thread(target=_kill, args=(self._process,), daemon=True).start()
 
 
 def _kill(process: Process) -> None:
+    """Kill a process that nobody reads from, and wait for its end; blocks."""
     _signal_group(process, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=_LEAVE_S)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.wait()
 
 
 def _signal_group(process: Process, number: signal.Signals) -> None:

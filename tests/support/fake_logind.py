@@ -92,6 +92,7 @@ class FakeLogind(ServiceInterface):
         self.refusal: str | None = None
         self.asked: list[list[str]] = []
         self.looks = 0
+        self.announces_when_asked = False
         self._ends: list[int] = []
 
     @dbus_method()
@@ -113,6 +114,9 @@ class FakeLogind(ServiceInterface):
     @dbus_property(access=PropertyAccess.READ)
     def PreparingForShutdown(self) -> DBusBool:  # noqa: N802 - likewise
         self.looks += 1
+        if self.announces_when_asked:
+            self.announces_when_asked = False
+            self.announce(start=True)
         return self.is_preparing
 
     @dbus_signal()

@@ -121,9 +121,9 @@ class Command:
 
     async def close(self) -> None:
         """End the program if it runs."""
-        program, self._program = self._program, None
-        if program is not None:
-            await program.end()
+        if self._program is not None:
+            await self._program.end()
+            self._program = None  # not before: who is cancelled here is followed by another
 
     async def _next_line(self) -> list[Notice]:
         program = self._program or await self._started()

@@ -134,8 +134,10 @@ class Logind:
         outlook = await manager.look()
         self._limit_s = outlook.limit_s
         self.health.facts["InhibitDelayMaxSec"] = f"{outlook.limit_s:g}"
-        if outlook.is_preparing:
-            news = self._coming(None)  # nobody knows since when
+        if manager.has_announced:
+            news = []  # it comes next, and knows since when
+        elif outlook.is_preparing:
+            news = self._coming(None)
         else:
             news = self._over()
             await self._have_lock(manager)

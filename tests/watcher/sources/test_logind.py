@@ -85,6 +85,20 @@ async def test_shutdown_is_a_notice_until_the_limit_when_it_is_announced(
         assert (ears.heard(), manager.locks()) == ([], 1)
 
 
+async def test_shutdown_has_its_deadline_when_it_is_announced_during_a_look(
+    bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
+) -> None:
+    """A look alone knows of no beginning; the announcement that came before its answer does."""
+    async with hearing(bus.address, clock) as ears:
+        await eventually(lambda: ears.inhibitor == "held")
+        manager.announces_when_asked = True
+        notice = await ears.inbox.get()
+        assert notice.deadline is not None
+        assert notice.deadline.left_s(clock()) == 5
+        await manager.looked_at(2)
+        assert ears.heard() == []
+
+
 async def test_lock_is_given_back_before_the_limit_when_nobody_calls_it_off(
     bus: PrivateBus, manager: FakeLogind, clock: TurnedClock
 ) -> None:

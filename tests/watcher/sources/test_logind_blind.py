@@ -1,6 +1,6 @@
 """The machine's own shutdown, while the bus or logind itself is away: blind, and never wrong."""
 
-import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -89,11 +89,8 @@ async def test_source_is_blind_when_the_bus_does_not_answer(
     monkeypatch.setattr(login_manager, "CALL_LIMIT_S", 0.1)
     path = tmp_path / "bus"
 
-    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
-        writer.close()
-
-    server = await asyncio.start_unix_server(silent, path)
-    async with hearing(f"unix:path={path}", clock) as ears:
-        await eventually(lambda: "no answer within 0.1 s" in ears.why)
-    server.close()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        async with hearing(f"unix:path={path}", clock) as ears:
+            await eventually(lambda: "no answer within 0.1 s" in ears.why)
