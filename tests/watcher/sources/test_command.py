@@ -1,7 +1,6 @@
-"""Notices from a program: told line by line, or polled, and never lost by its misbehaviour."""
+"""Notices from a program, told line by line, and never lost by its misbehaviour."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,11 +10,11 @@ import pytest
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.processes import lives
-from tests.support.told_by_program import SHELL, Ears, Mouth, Polled, hearing
+from tests.support.told_by_program import SHELL, Ears, Mouth, hearing
 from watcher.notice import Notice, NoticeKind
 from watcher.program import LINE_LIMIT_BYTES
 from watcher.sources import ROADS
-from watcher.sources.command import ABSENCES_TO_WITHDRAW, KEY, ROAD, CommandConfig
+from watcher.sources.command import KEY, ROAD, CommandConfig
 from watcher.sources.notice_line import KINDS
 
 QUICK = CommandConfig(interval_s=0.01, limit_s=20.0)
@@ -27,12 +26,6 @@ def mouth(tmp_path: Path) -> Iterator[Mouth]:
     mouth = Mouth(tmp_path)
     yield mouth
     mouth.close()
-
-
-@pytest.fixture
-def polled(tmp_path: Path) -> Polled:
-    """Return a program that ends as it is told to."""
-    return Polled(tmp_path)
 
 
 def script(*lines: str) -> tuple[str, ...]:
@@ -128,6 +121,21 @@ async def test_program_is_gone_when_the_source_is_closed(
     await eventually(lambda: not any(map(lives, numbers)))
 
 
+async def test_program_is_gone_when_the_source_is_closed_while_it_is_being_ended(
+    tmp_path: Path, clock: TurnedClock
+) -> None:
+    """It has closed its output, was told to end, and takes its time about that."""
+    told = tmp_path / "told"
+    argv = script(
+        f"trap 'echo $$ > {told}.new; mv {told}.new {told}' TERM",
+        "exec >&-",
+        "sleep 60 2>&- & while :; do wait; done",
+    )
+    async with hearing(replace(QUICK, argv=argv), clock):
+        await eventually(told.exists)
+    await eventually(lambda: not lives(int(told.read_text())))
+
+
 async def test_source_is_blind_with_the_reason_when_the_program_can_not_be_started(
     clock: TurnedClock,
 ) -> None:
@@ -152,89 +160,6 @@ async def test_notice_of_an_earlier_run_is_taken_back_when_the_program_says_so(
         mouth.say('{"id": "a"}', '{"id": "a", "withdrawn": true}', '{"id": "b"}')
         await eventually(lambda: ears.inbox.qsize() == 2)
         assert ears.heard() == [("a", True), ("b", False)]
-
-
-async def test_status_tells_of_a_notice_and_of_its_end_when_it_is_polled(
-    polled: Polled, clock: TurnedClock
-) -> None:
-    """0 is one, and three times 1 is none."""
-    config = replace(QUICK, argv=polled.argv, mode="status", kind="shutdown", window_s=30.0)
-    async with hearing(config, clock) as ears:
-        await polled.asked(2)
-        assert (ears.heard(), ears.why) == ([], "")
-        polled.answers(0)
-        await eventually(lambda: ears.inbox.qsize() == 1)
-        await polled.asked(2)
-        assert ears.heard() == [("shutdown", False)]
-        absent = ears.count("absent")
-        polled.answers(1)
-        await eventually(lambda: ears.inbox.qsize() == 1)
-        assert ears.heard() == [("shutdown", True)]
-        assert ears.count("present") >= 3 + ABSENCES_TO_WITHDRAW - 1
-        await eventually(lambda: ears.count("absent") > absent)
-
-
-async def test_status_withdraws_nothing_when_it_is_another(
-    polled: Polled, clock: TurnedClock
-) -> None:
-    """A failure is unknown: it makes blind, and breaks a run of ones."""
-    config = replace(QUICK, argv=script("exit 127"), mode="status")
-    async with hearing(config, clock, [preemption(clock)]) as ears:
-        await eventually(lambda: ears.count("exit_status") >= 9)
-        assert ears.heard() == []
-        assert "status 127" in ears.why
-    count = polled.runs
-    argv = script(f"echo >> {count}", f"test $(($(wc -l < {count}) % 3)) = 0 && exit 2", "exit 1")
-    async with hearing(replace(config, argv=argv), clock, [preemption(clock)]) as ears:
-        await eventually(lambda: ears.count("exit_status") >= 4)
-        assert ears.heard() == []
-
-
-async def test_first_line_adds_to_the_notice_when_the_status_is_0(
-    polled: Polled, clock: TurnedClock
-) -> None:
-    """Its deadline and its id; another id is another notice, and replaces the first."""
-    polled.answers(0, '{"id": "a", "deadline": "2026-11-30T10:07:06Z"}')
-    async with hearing(replace(QUICK, argv=polled.argv, mode="status"), clock) as ears:
-        await eventually(lambda: ears.inbox.qsize() == 1)
-        notice = ears.inbox.get_nowait()
-        assert notice.deadline is not None
-        assert (notice.id, notice.deadline.left_s(clock())) == ("command-a", 120)
-        polled.answers(0, '{"id": "b"}')
-        await eventually(lambda: ears.inbox.qsize() == 2)
-        assert ears.heard() == [("b", False), ("a", True)]
-        polled.answers(0, '{"id": "b", "withdrawn": true}')
-        await eventually(lambda: "says the opposite" in ears.why)
-        assert ears.heard() == []
-
-
-@pytest.mark.parametrize("words", ["now!", "{", '{"kind": "drill"}', "x" * (LINE_LIMIT_BYTES + 1)])
-async def test_notice_is_heard_all_the_same_when_its_words_make_no_sense(
-    polled: Polled, clock: TurnedClock, words: str
-) -> None:
-    """The status alone says that there is one."""
-    polled.answers(0, words)
-    async with hearing(replace(QUICK, argv=polled.argv, mode="status"), clock) as ears:
-        await eventually(lambda: ears.inbox.qsize() == 1)
-        notice = ears.inbox.get_nowait()
-    assert (notice.id, notice.kind) == ("command-preemption", "preemption")
-    assert notice.detail["malformed"].startswith("line: ")
-
-
-async def test_run_is_ended_and_unknown_when_it_takes_too_long(
-    tmp_path: Path, clock: TurnedClock
-) -> None:
-    """Also one that has printed a notice and does not end: its status is what counts."""
-    pids = tmp_path / "pids"
-    argv = script(f"echo $$ >> {pids}", 'echo \'{"id": "a"}\'', "exec sleep 60")
-    config = replace(QUICK, argv=argv, mode="status", limit_s=0.2)
-    async with hearing(config, clock, [preemption(clock)]) as ears:
-        await eventually(lambda: ears.count("timeout") == 2)
-        assert ears.heard() == []
-        assert ears.why == f"{SHELL} has not ended within 0.2 s"
-        for pid in pids.read_text().split()[:2]:
-            with pytest.raises(ProcessLookupError):
-                os.kill(int(pid), 0)
 
 
 async def test_loop_goes_on_when_a_program_prints_without_end(clock: TurnedClock) -> None:
