@@ -10,6 +10,7 @@ from trainer_hooks.flag import run_directory
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, EXIT_DONE, EXIT_PREEMPTED
 from watcher.config import Config
 from watcher.notice import NoticeKind, Urgency
+from watcher.trainers import TrainerState
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contracts.md").read_text()
@@ -27,6 +28,15 @@ def test_page_lists_exactly_the_fields_of_the_golden_file() -> None:
     golden = json.loads((ROOT / "tests" / "contract" / "notice_v1.json").read_text())
     fields = [name for name in rows("notice.json, schema 1") if name != "field"]
     assert fields == list(golden)
+
+
+def test_page_lists_exactly_the_fields_of_the_golden_trainer() -> None:
+    """In the order in which the file has them; and the states that there are."""
+    golden = json.loads((ROOT / "tests" / "contract" / "trainer_v1.json").read_text())
+    fields = rows("trainers/<id>.json, schema 1")
+    assert [name for name in fields if name != "field"] == list(golden)
+    states = [word for word in re.findall(r"`(\w+)`", fields["state"]) if word != "state"]
+    assert states == list(TrainerState)
 
 
 def test_page_lists_exactly_the_kinds_and_urgencies() -> None:
