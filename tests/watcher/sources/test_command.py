@@ -54,13 +54,13 @@ async def test_lines_become_notices_and_withdrawals_when_they_are_printed(
     """Each is heard once, in order, while the program runs on."""
     async with hearing(replace(QUICK, argv=mouth.argv), clock) as ears:
         mouth.say('{"id": "a", "window_s": 60}', '{"id": "a", "window_s": 60}', '{"id": "b"}')
-        await eventually(lambda: ears.inbox.qsize() == 2)
+        await eventually(lambda: ears.inbox.qsize() >= 2)
         notice = ears.inbox._queue[0]  # type: ignore[attr-defined] # the first, left in its place
         assert (notice.source, notice.kind) == ("command", "preemption")
         assert notice.deadline.boottime_s == clock().boottime_s + 60
         assert ears.heard() == [("a", False), ("b", False)]
         mouth.say('{"id": "a", "withdrawn": true}', '{"id": "c", "withdrawn": true}', '{"id": "d"}')
-        await eventually(lambda: ears.inbox.qsize() == 2)
+        await eventually(lambda: ears.inbox.qsize() >= 2)
         assert ears.heard() == [("a", True), ("d", False)]
         assert ears.why == ""
 
@@ -71,7 +71,7 @@ async def test_garbage_makes_blind_and_is_survived_when_a_program_prints_it(
     """Counted line by line, logged once, and the same program is heard on."""
     async with hearing(replace(QUICK, argv=mouth.argv), clock) as ears:
         mouth.say('{"id": "a"}', "Traceback:", "[1]", "x" * (LINE_LIMIT_BYTES + 9), "\udc80")
-        await eventually(lambda: ears.count("malformed") == 4)
+        await eventually(lambda: ears.count("malformed") >= 4)
         assert "Traceback" in ears.why
         assert len([record for record in caplog.records if "source blind" in record.message]) == 1
         mouth.say("")
@@ -79,7 +79,7 @@ async def test_garbage_makes_blind_and_is_survived_when_a_program_prints_it(
         mouth.say('{"kind": "drill"}')
         await eventually(lambda: "drill" in ears.why)
         mouth.say('{"id": "b"}')
-        await eventually(lambda: ears.inbox.qsize() == 2)
+        await eventually(lambda: ears.inbox.qsize() >= 2)
         assert ears.heard() == [("a", False), ("b", False)]
 
 
@@ -88,7 +88,7 @@ async def test_program_is_started_again_when_it_ends(tmp_path: Path, clock: Turn
     starts = tmp_path / "starts"
     argv = script(f"echo >> {starts}", 'echo \'{"id": "a"}\'', "echo no route >&2", "exit 3")
     async with hearing(replace(QUICK, argv=argv), clock) as ears:
-        await eventually(lambda: ears.count("ended") == 3)
+        await eventually(lambda: ears.count("ended") >= 3)
         assert ears.heard() == [("a", False)]
         assert ears.why == f"{SHELL} has ended with status 3, saying no route"
         assert starts.stat().st_size >= 3
@@ -102,10 +102,10 @@ async def test_program_counts_as_one_that_would_tell_when_it_runs_on_in_silence(
         await eventually(lambda: ears.why == "")
         assert ears.count("absent") == 1
         mouth.say('{"id": "a"}')
-        await eventually(lambda: ears.inbox.qsize() == 1)
+        await eventually(lambda: ears.inbox.qsize() >= 1)
     silent = script("exit 0")
     async with hearing(replace(QUICK, argv=silent), clock) as ears:
-        await eventually(lambda: ears.count("ended") == 2)
+        await eventually(lambda: ears.count("ended") >= 2)
         assert ears.health.keys[KEY].answered is None
 
 
@@ -148,7 +148,7 @@ async def test_source_is_blind_with_the_reason_when_the_program_can_not_be_start
 
 
 def _was_not_started(ears: Ears) -> bool:
-    return ears.count("not_started") == 3
+    return ears.count("not_started") >= 3
 
 
 async def test_notice_of_an_earlier_run_is_taken_back_when_the_program_says_so(
@@ -158,7 +158,7 @@ async def test_notice_of_an_earlier_run_is_taken_back_when_the_program_says_so(
     adopted = [preemption(clock, "a")]
     async with hearing(replace(QUICK, argv=mouth.argv), clock, adopted) as ears:
         mouth.say('{"id": "a"}', '{"id": "a", "withdrawn": true}', '{"id": "b"}')
-        await eventually(lambda: ears.inbox.qsize() == 2)
+        await eventually(lambda: ears.inbox.qsize() >= 2)
         assert ears.heard() == [("a", True), ("b", False)]
 
 

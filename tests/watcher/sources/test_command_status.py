@@ -41,12 +41,12 @@ async def test_status_tells_of_a_notice_and_of_its_end_when_it_is_polled(
         await polled.asked(2)
         assert (ears.heard(), ears.why) == ([], "")
         polled.answers(0)
-        await eventually(lambda: ears.inbox.qsize() == 1)
+        await eventually(lambda: ears.inbox.qsize() >= 1)
         await polled.asked(2)
         assert ears.heard() == [("shutdown", False)]
         absent = ears.count("absent")
         polled.answers(1)
-        await eventually(lambda: ears.inbox.qsize() == 1)
+        await eventually(lambda: ears.inbox.qsize() >= 1)
         assert ears.heard() == [("shutdown", True)]
         assert ears.count("present") >= 3 + ABSENCES_TO_WITHDRAW - 1
         await eventually(lambda: ears.count("absent") > absent)
@@ -74,12 +74,12 @@ async def test_first_line_adds_to_the_notice_when_the_status_is_0(
     """Its deadline and its id; another id is another notice, and replaces the first."""
     polled.answers(0, '{"id": "a", "deadline": "2026-11-30T10:07:06Z"}')
     async with hearing(replace(QUICK, argv=polled.argv, mode="status"), clock) as ears:
-        await eventually(lambda: ears.inbox.qsize() == 1)
+        await eventually(lambda: ears.inbox.qsize() >= 1)
         notice = ears.inbox.get_nowait()
         assert notice.deadline is not None
         assert (notice.id, notice.deadline.left_s(clock())) == ("command-a", 120)
         polled.answers(0, '{"id": "b"}')
-        await eventually(lambda: ears.inbox.qsize() == 2)
+        await eventually(lambda: ears.inbox.qsize() >= 2)
         assert ears.heard() == [("b", False), ("a", True)]
         polled.answers(0, '{"id": "b", "withdrawn": true}')
         await eventually(lambda: "says the opposite" in ears.why)
@@ -93,7 +93,7 @@ async def test_notice_is_heard_all_the_same_when_its_words_make_no_sense(
     """The status alone says that there is one."""
     polled.answers(0, words)
     async with hearing(replace(QUICK, argv=polled.argv, mode="status"), clock) as ears:
-        await eventually(lambda: ears.inbox.qsize() == 1)
+        await eventually(lambda: ears.inbox.qsize() >= 1)
         notice = ears.inbox.get_nowait()
     assert (notice.id, notice.kind) == ("command-preemption", "preemption")
     assert notice.detail["malformed"].startswith("line: ")
@@ -107,7 +107,7 @@ async def test_run_is_ended_and_unknown_when_it_takes_too_long(
     argv = script(f"echo $$ >> {pids}", 'echo \'{"id": "a"}\'', "exec sleep 60")
     config = replace(QUICK, argv=argv, mode="status", limit_s=0.2)
     async with hearing(config, clock, [preemption(clock)]) as ears:
-        await eventually(lambda: ears.count("timeout") == 2)
+        await eventually(lambda: ears.count("timeout") >= 2)
         assert ears.heard() == []
         assert ears.why == f"{SHELL} has not ended within 0.2 s"
         for pid in pids.read_text().split()[:2]:

@@ -41,7 +41,7 @@ async def test_notice_stays_and_source_is_blind_when_the_bus_is_gone(
         async with first.serving(bus.address):
             await eventually(lambda: ears.inhibitor == "held")
             first.announce(start=True)
-            await eventually(lambda: ears.inbox.qsize() == 1)
+            await eventually(lambda: ears.inbox.qsize() >= 1)
             await bus.end()
             await eventually(lambda: ears.why != "")
             assert ears.heard() == [False]
@@ -71,7 +71,7 @@ async def test_lock_is_taken_anew_when_logind_is_another(
             await eventually(lambda: first.locks() == 0)
             assert ears.why == ""
             second.announce(start=True)
-            await eventually(lambda: ears.inbox.qsize() == 1)
+            await eventually(lambda: ears.inbox.qsize() >= 1)
 
 
 @pytest.mark.parametrize("address", ["unix:path=/nonexistent/bus", "nonsense", "unix:x=1"])
