@@ -39,6 +39,8 @@ class ScriptedImds:
         self.token_ttl_s = 21_600
         self.needs_token = True
         self.tokens: set[str] = set()
+        self.everything: Reply | None = None
+        """The answer to whatever is asked, for a server that is nobody's metadata service."""
         self._scripts: dict[str, list[Reply]] = {}
         self._changed = asyncio.Condition()
 
@@ -75,6 +77,8 @@ class ScriptedImds:
         self.connections.setdefault(request.transport, set()).add(request.path)
         async with self._changed:
             self._changed.notify_all()
+        if self.everything is not None:
+            return await self._send(request, self.everything)
         script = self._scripts.get(request.path)
         if script is None and request.path == TOKEN_PATH:
             return self._mint()
