@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainer_hooks.agreement import StepAgreement
+    from trainer_hooks.checkpoint.keep import Keep
     from trainer_hooks.checkpoint.latest import Checkpoint, latest_committed
     from trainer_hooks.checkpoint.saver import Checkpointer
     from trainer_hooks.data import ResumableSampler
@@ -22,6 +23,7 @@ __all__ = [
     "EXIT_PREEMPTED",
     "Checkpoint",
     "Checkpointer",
+    "Keep",
     "ResumableSampler",
     "RunOutcome",
     "StepAgreement",
@@ -35,6 +37,7 @@ _HOMES = {
     "EXIT_PREEMPTED": "trainer_hooks.launch.exit_codes",
     "Checkpoint": "trainer_hooks.checkpoint.latest",
     "Checkpointer": "trainer_hooks.checkpoint.saver",
+    "Keep": "trainer_hooks.checkpoint.keep",
     "ResumableSampler": "trainer_hooks.data",
     "RunOutcome": "trainer_hooks.outcome",
     "StepAgreement": "trainer_hooks.agreement",

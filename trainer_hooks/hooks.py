@@ -4,15 +4,16 @@ import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 from torch.utils.data import DataLoader
 
 from trainer_hooks.batches import counted_batches
-from trainer_hooks.errors import SETUP_ERRORS, CheckpointError, ConfigError
+from trainer_hooks.checkpoint.keep import Keep
+from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
-from trainer_hooks.saves import Saves
+from trainer_hooks.saves import SaveRules, Saves
 from trainer_hooks.state import TrainState
 
 B = TypeVar("B")
@@ -37,29 +38,37 @@ class TrainerHooks:
         state: Everything that must come back.
         checkpoint_dir: The same storage on all ranks; made if need be.
         save_every: Steps between saves.
+        keep: How many of the newest checkpoints are kept, or a ``Keep`` with a ladder of hours and
+            days; None keeps all. What the run has resumed from is kept as well.
+        verify: ``all`` compares the digest of every byte before it resumes; ``sizes`` takes the
+            shards' on trust, where the storage keeps digests of its own.
         exit_on_preempt: Whether leaving the block ends the process when preempted, and a set-up
             that is wrong does, too. False: read the outcome, and catch ConfigError and StateError.
         always_stop: Whether a notice also stops a run that would reach its end, final save
             included, well before the deadline; otherwise such a run goes on to its end.
 
     Raises:
-        ConfigError: ``save_every`` is no positive number of steps.
+        ConfigError: ``save_every``, ``keep`` or ``verify`` makes no sense.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a user says, once and by name
         self,
         state: TrainState,
         *,
         checkpoint_dir: str | os.PathLike[str],
         save_every: int,
+        keep: int | Keep | None = None,
+        verify: Literal["sizes", "all"] = "all",
         exit_on_preempt: bool = True,
         always_stop: bool = False,
     ) -> None:
-        if save_every < 1:
-            raise ConfigError(f"save_every counts steps, at least 1, not {save_every}")
         self._state = state
-        self._root = Path(checkpoint_dir)
-        self._save_every = save_every
+        self._rules = SaveRules(
+            root=Path(checkpoint_dir),
+            every_steps=save_every,
+            keep=Keep(last=keep) if isinstance(keep, int) else keep,
+            verify=verify,
+        )
         self._always_stop = always_stop
         self._has_begun = False
         self._batches: list[Generator[object, None, None]] = []
@@ -75,7 +84,7 @@ class TrainerHooks:
             StateError: The checkpoint does not fit ``state``.
         """
         try:
-            self._run.enter(self._root, self._state, self._save_every)
+            self._run.enter(self._rules, self._state)
         except SETUP_ERRORS as error:
             self._run.refuse(error)
             raise
@@ -89,7 +98,7 @@ class TrainerHooks:
     ) -> None:
         """Commit the save in flight, and leave together with the other ranks."""
         if error is not None:
-            is_flushed = self._run.give_up()
+            is_flushed = self._run.give_up(error)
             self._close()
             self._run.refuse(error, is_save_abandoned=not is_flushed)
             return

@@ -7,7 +7,6 @@ agreed stop, a deadline, comes in here.
 import logging
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from trainer_hooks.agreement import StepAgreement
 from trainer_hooks.at_stop import AtStop, Figures
@@ -23,7 +22,7 @@ from trainer_hooks.overdue import Overdue
 from trainer_hooks.pace import Pace
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
-from trainer_hooks.saves import Saves
+from trainer_hooks.saves import SaveRules, Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.stop import StopListener
 from trainer_hooks.world import World
@@ -57,20 +56,20 @@ class Run:
         self._report = Report()
         self.guard = Guard(self._leave_now if exits else None)
 
-    def enter(self, root: Path, state: TrainState, save_every: int) -> None:
-        """Meet the other ranks, and restore from ``root`` unless a stop is agreed first.
+    def enter(self, rules: SaveRules, state: TrainState) -> None:
+        """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
 
         Raises:
             LauncherGoneError: The launcher has died before this rank began.
             ConfigError: The environment, or the process group, is not as it has to be.
-            CheckpointError: ``root`` cannot be written, or holds no whole checkpoint.
+            CheckpointError: The directory cannot be written, or holds no whole checkpoint.
             StateError: The checkpoint does not fit ``state``.
         """
         self._meet()
         try:
             self.agreement.start()
             if not self._is_stopped_at(RESTORING):
-                self.saves = Saves(root, state, self.world, save_every)
+                self.saves = Saves(rules, state, self.world)
                 self.step = self.saves.resumed_step
         except BaseException:
             self.close()
@@ -135,12 +134,14 @@ class Run:
             if self.departure.agree(f"emergency/{self.step}", mine=is_free):
                 self.saves.save(self.step)
 
-    def give_up(self) -> bool:
+    def give_up(self, error: BaseException) -> bool:
         """Leave alone, after an error: the save in flight is committed if that takes no time.
 
         Returns:
             Whether no save had to be left uncommitted.
         """
+        if self.saves is not None and isinstance(error, (KeyboardInterrupt, *SETUP_ERRORS)):
+            self.saves.note_survived()  # it is no fault of the checkpoint's
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
         return self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
 
@@ -155,8 +156,8 @@ class Run:
         self._tell(self._last_word())
         self.departure.barrier(seconds_left(self.guard.deadline_s))
         self.agreement.close()
-        if is_flushed and self.saves is not None:
-            self.saves.close()
+        if self.saves is not None:
+            self.saves.close(is_flushed=is_flushed)
         return is_flushed
 
     def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:
@@ -229,6 +230,8 @@ class Run:
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
         stop = self.agreement.stop
+        if self.saves is not None:
+            self.saves.hurry(is_hurried=stop is not None)
         if stop is None:
             self.guard.disarm()
             return

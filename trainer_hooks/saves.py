@@ -3,18 +3,49 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import start_attempt
+from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.layout import Attempt
-from trainer_hooks.checkpoint.resume import ResumePoint, resume
+from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
+from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.clock import boottime_s
-from trainer_hooks.errors import CheckpointError
+from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
+
+LINGER_S = 30.0
+"""How long the end of a run waits for old checkpoints to be deleted; a stop does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveRules:
+    """When a run saves, what it keeps, and how closely it looks at what it resumes from.
+
+    Raises:
+        ConfigError: A value makes no sense.
+    """
+
+    root: Path
+    """The checkpoint directory, the same storage on all ranks."""
+    every_steps: int
+    """Steps between saves."""
+    keep: Keep | None
+    """What is kept when there are newer checkpoints; None for everything."""
+    verify: str
+    """A ``Verify``."""
+
+    def __post_init__(self) -> None:
+        if self.every_steps < 1:
+            raise ConfigError(f"save_every counts steps, at least 1, not {self.every_steps}")
+        if self.verify not in set(Verify):
+            raise ConfigError(f"verify is one of {[*map(str, Verify)]}, not {self.verify!r}")
 
 
 class Saves:
@@ -25,13 +56,25 @@ class Saves:
         StateError: The checkpoint does not fit ``state``.
     """
 
-    def __init__(self, root: Path, state: TrainState, world: World, every_steps: int) -> None:
+    def __init__(self, rules: SaveRules, state: TrainState, world: World) -> None:
+        self._rules = rules
         self._state = state
         self._world = world
-        self._every_steps = every_steps
-        attempt = _start_attempt(root, world)
-        self._checkpointer = Checkpointer(root, world, attempt, save_every_steps=every_steps)
-        self._resumed: ResumePoint | None = resume(root, state, world)
+        self._attempt = _start_attempt(rules.root, world)
+        self._checkpointer = Checkpointer(
+            rules.root, world, self._attempt, save_every_steps=rules.every_steps
+        )
+        self._checkpointer.on_commit = self._after_commit
+        self._retention = (
+            Retention(rules.root, rules.keep, self._attempt)
+            if rules.keep is not None and world.is_coordinator
+            else None
+        )
+        self._is_in_doubt = True
+        self._is_hurried = False
+        self._resumed: ResumePoint | None = resume(
+            rules.root, state, world, attempt=self._attempt, verify=Verify(rules.verify)
+        )
         if self._resumed is not None and self._resumed.took_s is not None:
             self._checkpointer.took_s.append(self._resumed.took_s)
 
@@ -86,7 +129,7 @@ class Saves:
 
     def save_if_due(self, step: int) -> None:
         """Save if ``step`` is a multiple of the interval."""
-        if step > 0 and step % self._every_steps == 0:
+        if step > 0 and step % self._rules.every_steps == 0:
             self.save(step)
 
     def save(self, step: int) -> None:
@@ -110,9 +153,33 @@ class Saves:
             time.sleep(0.01)
         return True
 
-    def close(self) -> None:
-        """Release what saving needs."""
-        self._checkpointer.close()
+    def hurry(self, *, is_hurried: bool) -> None:
+        """Delete no old checkpoints while a stop is in force. Any thread may call it."""
+        self._is_hurried = is_hurried
+        if self._retention is not None:
+            self._retention.is_suspended = is_hurried
+
+    def note_survived(self) -> None:
+        """Take note that this attempt has not crashed on what it resumed from."""
+        if self._is_in_doubt and self._resumed is not None and self._world.is_coordinator:
+            note_survived(self._resumed.path, self._attempt)
+        self._is_in_doubt = False
+
+    def close(self, *, is_flushed: bool) -> None:
+        """Leave in order, and release what saving needs.
+
+        Args:
+            is_flushed: Whether no save is in flight any more.
+        """
+        self.note_survived()
+        if is_flushed:
+            self._checkpointer.close(0.0 if self._is_hurried else LINGER_S)
+
+    def _after_commit(self) -> None:
+        """Do what has time until after a commit. Runs in the save's thread."""
+        self.note_survived()
+        if self._retention is not None:
+            self._retention.after_commit()
 
 
 def _start_attempt(root: Path, world: World) -> Attempt:

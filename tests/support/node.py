@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.flags import put_flag
 from tests.support.training import Run
 from tests.support.waiting import wait_until
-from trainer_hooks import RunOutcome, TrainerHooks, latest_committed
+from trainer_hooks import Keep, RunOutcome, TrainerHooks, latest_committed
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.results import RankState, read_result
@@ -28,7 +28,7 @@ class Node:
         self.done: list[int] = []
         """The steps that the loop has seen, over all starts."""
 
-    def train(
+    def train(  # noqa: PLR0913 - as TrainerHooks has them
         self,
         run: Run,
         until: int = 9,
@@ -36,6 +36,7 @@ class Node:
         in_step: InStep = lambda _: None,
         exit_on_preempt: bool = False,
         always_stop: bool = True,
+        keep: int | Keep | None = None,
     ) -> RunOutcome:
         """Train as a program does; it reads the outcome itself unless the block is to exit.
 
@@ -47,6 +48,7 @@ class Node:
             save_every=3,
             exit_on_preempt=exit_on_preempt,
             always_stop=always_stop,
+            keep=keep,
         ) as hooks:
             self.hooks = hooks
             for step in hooks.steps(until=until):

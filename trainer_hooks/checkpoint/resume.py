@@ -24,8 +24,8 @@ from trainer_hooks.checkpoint.layout import Attempt, is_shard
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.checkpoint.targets import targets
-from trainer_hooks.checkpoint.tries import to_try
-from trainer_hooks.errors import CheckpointError
+from trainer_hooks.checkpoint.tries import note_survived, to_try
+from trainer_hooks.errors import CheckpointError, StateError
 from trainer_hooks.rng import restore_rng, seed_rng
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
@@ -114,7 +114,12 @@ def resume(
             raise failure
         if path is None:
             return None
-        point, damage = _try(path, state, world, verify)
+        try:
+            point, damage = _try(path, state, world, verify)
+        except StateError:
+            if attempt is not None and world.is_coordinator:
+                note_survived(path, attempt)  # the program has changed: no fault of the checkpoint
+            raise
         if point is not None:
             return point
         log.error("passed over %s: %s", path, "; ".join(damage))
@@ -136,9 +141,9 @@ def _choose(
         return None, error
     if were_committed:
         return None, CheckpointError(
-            f"no checkpoint under {root} is whole and not in quarantine, and there were some: "
-            f"{were_committed}. Restore one from a copy, take one out of quarantine, or move them "
-            "away to start from the beginning"
+            f"no checkpoint under {root} is whole, and there were some: {were_committed}. Restore "
+            "one from a copy, take one out of quarantine if it is in, or move them away to start "
+            "from the beginning"
         )
     return (None if chosen is None else chosen.path), None
 

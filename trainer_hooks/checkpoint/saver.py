@@ -12,14 +12,13 @@ import threading
 import time
 import warnings
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
-import torch
 from torch.distributed.checkpoint import async_save
-from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 
 from trainer_hooks.checkpoint.cause import root_cause
@@ -30,6 +29,7 @@ from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import write_manifest
 from trainer_hooks.checkpoint.planner import LowestRankBuffers
 from trainer_hooks.checkpoint.rank_state import write_rank_state
+from trainer_hooks.checkpoint.staging import open_stager
 from trainer_hooks.checkpoint.vote import Vote
 from trainer_hooks.clock import seconds_left
 from trainer_hooks.errors import CheckpointError, FencedError
@@ -56,6 +56,9 @@ class Checkpointer:
         commit_timeout_s: How long a durable rank waits for the others before it gives a save up.
     """
 
+    on_commit: Callable[[], None]
+    """Called on every rank after each commit, when the next save may begin already."""
+
     def __init__(
         self,
         root: Path,
@@ -74,16 +77,10 @@ class Checkpointer:
         if world.group is None:
             # Asked for by no_dist; DCP remarks on it all the same, at every save and load.
             warnings.filterwarnings("ignore", "torch.distributed is disabled")
-        has_gpu = torch.cuda.is_available()
-        self._stager = DefaultStager(
-            StagingOptions(
-                use_pinned_memory=has_gpu,
-                use_shared_memory=False,
-                use_async_staging=has_gpu,
-                use_non_blocking_copy=has_gpu,
-            )
-        )
+        self._stager = open_stager()
         self._votes: deque[Vote] = deque()
+        self._finishing: threading.Thread | None = None
+        self.on_commit = lambda: None
         self.last: SaveInFlight | None = None
         """The newest save of this attempt, in flight or ended."""
         self.last_committed: SaveName | None = None
@@ -126,12 +123,13 @@ class Checkpointer:
         durable = self._stage(save, snapshot)
         self.stall_s = time.monotonic() - started
         self.last = save
-        threading.Thread(
+        self._finishing = threading.Thread(
             target=self._finish,
             args=(save, snapshot, durable),
             name=f"reprieve-save-{snapshot.step}",
             daemon=True,  # an abandoned save must not hold the process past its deadline
-        ).start()
+        )
+        self._finishing.start()
 
     def wait(self, deadline_s: float | None) -> bool:
         """Wait for the save in flight, at most until ``deadline_s`` on CLOCK_BOOTTIME.
@@ -141,16 +139,15 @@ class Checkpointer:
         """
         return self.last is None or self.last.ended.wait(seconds_left(deadline_s))
 
-    def close(self) -> None:
-        """Release the staging buffers, once nothing is in flight."""
+    def close(self, linger_s: float = 0.0) -> None:
+        """Release the buffers, once nothing is in flight; wait so long for ``on_commit``."""
         if self.last is None or self.last.ended.is_set():
             self._stager.close()
+            if self._finishing is not None:
+                self._finishing.join(linger_s)
 
     def _forget_old_votes(self) -> None:
-        """Keep the Store small.
-
-        Whoever is here has seen every rank start the last save, and so end the one before it.
-        """
+        """Keep the Store small: who is here has seen every rank end the save before the last."""
         while len(self._votes) > 1:
             vote = self._votes.popleft()
             if self._world.is_coordinator:
@@ -209,6 +206,8 @@ class Checkpointer:
             log.error("save failed step=%d: %s", save.name.step, save.failure)
         self.began_s = None
         save.ended.set()
+        if save.failure is None:
+            self.on_commit()
 
     def _write_rest(
         self, save: SaveInFlight, snapshot: Snapshot, durable: Future[object]

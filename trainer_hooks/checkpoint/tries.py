@@ -37,12 +37,15 @@ def to_try(root: Path, attempt: Attempt) -> Iterator[Checkpoint]:
         yield from _tried(root, accused, attempt)
 
 
-def note_survived(root: Path, name: SaveName, attempt: Attempt) -> None:
+def note_survived(path: Path, attempt: Attempt) -> None:
     """Take note that an attempt has not crashed on a checkpoint: it committed, or left in order.
 
-    One that was preempted before it committed anything has not crashed either.
+    One that was preempted before it committed anything has not crashed either. Nothing is noted
+    once a newer attempt has resumed from it.
     """
-    _note(root, name, attempt, tries=0)
+    name = SaveName.parse(path.name)
+    if name and read_mark(path.parent, Mark.RESUMED, name).get("by") == attempt.number:
+        _note(path.parent, name, attempt, tries=0)
 
 
 def _to_try(root: Path, attempt: Attempt, whole: Iterator[Checkpoint]) -> Iterator[Checkpoint]:
@@ -98,7 +101,14 @@ def _accuse(root: Path, found: Checkpoint, attempt: Attempt) -> None:
     reason = f"{CRASHES} attempts in a row have died after resuming from it"
     name = found.marker.name
     put_mark(root, Mark.QUARANTINED, name, {"reason": reason, "accused_by": attempt.number})
-    log.error("put %s in quarantine: %s. The one before it is tried", found.path, reason)
+    log.error(
+        "put %s in quarantine: %s. The one before it is tried. To take it out again: "
+        "reprieve-trainer checkpoints quarantine --undo %s %s",
+        found.path,
+        reason,
+        root,
+        name,
+    )
 
 
 def _in_whose_place(root: Path, found: Checkpoint) -> Checkpoint | None:

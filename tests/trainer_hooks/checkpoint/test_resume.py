@@ -211,6 +211,17 @@ def test_checkpoint_is_given_up_when_attempts_keep_dying_of_it(tmp_path: Path) -
     assert steps == [2, 2, 2, 1]
 
 
+def test_checkpoint_is_not_given_up_when_it_is_the_program_that_is_wrong(tmp_path: Path) -> None:
+    """However often it is started so."""
+    train_and_save(tmp_path, Run(), [1, 2])
+    for _ in range(4):
+        with pytest.raises(StateError):
+            resume(tmp_path, Run(scheduler="none").state, world(), attempt=start_attempt(tmp_path))
+    point = resume(tmp_path, Run().state, world(), attempt=start_attempt(tmp_path))
+    assert point is not None
+    assert point.step == 2
+
+
 def test_resumed_step_is_announced_when_a_run_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,7 +26,7 @@ class Job:
         self.attempt = start_attempt(self.root)
         for found in to_try(self.root, self.attempt):
             if found.step not in without:
-                self.name = found.marker.name
+                self.path = found.path
                 return found.step
         return None
 
@@ -37,7 +37,7 @@ class Job:
     def commit(self, step: int) -> None:
         """Commit a checkpoint, as this attempt."""
         commit_save(self.root, step, self.attempt)
-        note_survived(self.root, self.name, self.attempt)
+        note_survived(self.path, self.attempt)
 
 
 @pytest.fixture
@@ -80,7 +80,16 @@ def test_checkpoint_is_kept_when_attempts_have_left_in_order(job: Job) -> None:
     """A preemption before the first commit is no crash, however often it comes."""
     for _ in range(5):
         assert job.resume() == 30
-        note_survived(job.root, job.name, job.attempt)
+        note_survived(job.path, job.attempt)
+
+
+def test_older_attempt_takes_nothing_back_when_a_newer_one_has_resumed(job: Job) -> None:
+    """It leaves late, and knows nothing of how the newer one fares."""
+    job.resume()
+    older = job.attempt
+    job.crash(2)
+    note_survived(job.path, older)
+    assert job.resume() == 20
 
 
 def test_checkpoint_is_acquitted_when_the_one_before_kills_as_well(
@@ -120,7 +129,7 @@ def test_crashes_do_not_count_when_the_checkpoint_was_not_loaded(job: Job) -> No
     """It was damaged, and passed over; the run died of something else."""
     for _ in range(5):
         assert job.resume(without=(30,)) == 20
-        note_survived(job.root, job.name, job.attempt)
+        note_survived(job.path, job.attempt)
     assert names_with(job.root, Mark.QUARANTINED) == set()
 
 
@@ -145,7 +154,7 @@ def test_checkpoint_being_loaded_is_not_deleted_when_others_push_it_out(job: Job
 def test_count_begins_anew_when_the_note_makes_no_sense(job: Job, word: str) -> None:
     """To go on matters more."""
     job.crash(3)
-    (job.root / Mark.RESUMED / str(job.name)).write_text(word)
+    (job.root / Mark.RESUMED / job.path.name).write_text(word)
     assert job.crash(4) == [30, 30, 30, 20]
 
 

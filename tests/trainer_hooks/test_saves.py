@@ -1,0 +1,125 @@
+"""What a run keeps, gives up and holds on to, over several starts in a world of one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.flags import remove_flag
+from tests.support.node import Node, at
+from tests.support.training import Run
+from trainer_hooks import Keep, TrainerHooks
+from trainer_hooks.checkpoint.layout import saves
+from trainer_hooks.checkpoint.marks import Mark, names_with
+from trainer_hooks.errors import ConfigError
+
+pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+
+
+class CrashError(Exception):
+    """The program has a bug, or the node died."""
+
+
+def crash(_: int = 0) -> None:
+    """Die in a step."""
+    raise CrashError
+
+
+def misuse() -> None:
+    """Use the hooks in a way that makes no sense."""
+    raise ConfigError
+
+
+def interrupt() -> None:
+    """Stop by hand."""
+    raise KeyboardInterrupt
+
+
+def test_oldest_are_deleted_when_a_run_keeps_only_some(node: Node) -> None:
+    """By the time the run has ended."""
+    node.train(Run(), until=12, keep=2)
+    assert node.committed == [9, 12]
+
+
+def test_all_are_kept_when_nobody_has_said_otherwise(node: Node) -> None:
+    """Nothing of anybody is deleted without being asked for."""
+    node.train(Run(), until=12)
+    assert node.committed == [3, 6, 9, 12]
+
+
+def test_checkpoint_resumed_from_is_kept_when_newer_ones_push_it_out(node: Node) -> None:
+    """As long as the attempt runs that has resumed from it."""
+    node.train(Run(), until=6, keep=1)
+    assert node.committed == [6]
+    node.train(Run(), until=15, keep=Keep(last=1))
+    assert node.committed == [6, 15]
+    node.train(Run(), until=18, keep=1)
+    assert node.committed == [15, 18]
+
+
+def test_leftover_of_a_crash_is_swept_when_the_next_attempt_has_committed(node: Node) -> None:
+    """By our own word that it was ours."""
+    node.train(Run(), until=3)
+    names_before = saves(node.checkpoints)
+    (node.checkpoints / Mark.UNFINISHED / "step_000000099.a1-aaaa").touch()
+    (node.checkpoints / "step_000000099.a1-aaaa" / "state").mkdir(parents=True)
+    node.train(Run(), until=6, keep=5)
+    assert [name.step for name in saves(node.checkpoints)] == [6, 3]
+    assert names_before[0] in saves(node.checkpoints)
+    assert names_with(node.checkpoints, Mark.UNFINISHED) == set()
+
+
+def test_nothing_is_deleted_when_a_stop_is_in_force(node: Node) -> None:
+    """Time is short; it is done when the job goes on."""
+    node.train(Run(), until=3)
+    node.train(Run(), until=9, keep=1, in_step=at(4, node.settled_notice))
+    assert node.committed == [3, 5]
+    remove_flag(node.run_dir)
+    node.train(Run(), until=9, keep=1)
+    assert node.committed == [5, 9]
+
+
+def test_checkpoint_before_is_taken_when_three_attempts_have_died(node: Node) -> None:
+    """Without a commit; a preemption, Ctrl-C and a misuse in between are no crashes."""
+    node.train(Run(), until=6)
+
+    def unsaved_notice() -> None:
+        node.measure(500.0)
+        node.notice(left_s=60.0)
+
+    for _ in range(2):
+        with pytest.raises(CrashError):
+            node.train(Run(), until=9, in_step=at(6, crash))
+    assert node.train(Run(), until=9, in_step=at(6, unsaved_notice)).is_preempted
+    remove_flag(node.run_dir)
+    assert node.committed == [3, 6]
+    ends = [(KeyboardInterrupt, interrupt), (ConfigError, misuse), *[(CrashError, crash)] * 3]
+    for error, stop in ends:
+        with pytest.raises(error):
+            node.train(Run(), until=20, in_step=at(6, stop))
+    assert node.committed == [3, 6]
+    begun = list[int]()
+
+    def begin(step: int) -> None:
+        begun.append(step)
+        crash()
+
+    with pytest.raises(CrashError):
+        node.train(Run(), until=20, in_step=begin)
+    assert begun == [3]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"save_every": 0}, "save_every counts steps"),
+        ({"keep": 0}, "at least the last checkpoint is kept"),
+        ({"verify": "some"}, r"verify is one of \['sizes', 'all'\], not 'some'"),
+    ],
+)
+def test_options_are_refused_when_they_make_no_sense(
+    tmp_path: Path, options: dict[str, Any], why: str
+) -> None:
+    """Before anything begins."""
+    with pytest.raises(ConfigError, match=why):
+        TrainerHooks(Run().state, checkpoint_dir=tmp_path, **{"save_every": 3, **options})
