@@ -15,6 +15,7 @@ from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
+from trainer_hooks.waste.plan_flags import add_plan_command
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +56,21 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_CONFIG if exit_.code == USAGE_ERROR else 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     try:
-        return _launch(options, torchruns) if options.command == "launch" else _checkpoints(options)
+        return _run(options, torchruns)
     except TrainerHooksError as error:
         print(f"reprieve-trainer: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks
         is_launch = options.command == "launch"
         return EXIT_CONFIG if is_launch or isinstance(error, ConfigError) else FAILED
+
+
+def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
+    match options.command:
+        case "launch":
+            return _launch(options, torchruns)
+        case "plan":
+            return _plan(options)
+        case _:
+            return _checkpoints(options)
 
 
 def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
@@ -85,6 +96,13 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
         ) from error
 
     return finish(launch(torchruns, window_s=options.window, leave=leave))
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from trainer_hooks.waste.plan_command import run_plan  # noqa: PLC0415 - --help needs none of it
+
+    run_plan(options)
+    return 0
 
 
 def _checkpoints(options: argparse.Namespace) -> int:
@@ -121,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     add_checkpoints(commands)
+    add_plan_command(commands)
     return parser
 
 

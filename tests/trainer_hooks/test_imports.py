@@ -15,6 +15,7 @@ LIGHT = [
     "trainer_hooks.flag",
     "trainer_hooks.decision",
     "trainer_hooks.results",
+    "trainer_hooks.waste.plan_command",
     "trainer_hooks.launch.exit_codes",
     "trainer_hooks.checkpoint.commit",
     "trainer_hooks.checkpoint.latest",

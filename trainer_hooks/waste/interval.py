@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 from trainer_hooks.errors import ConfigError
 
+HOPELESS = 100.0
+"""A slowdown from which nobody plays a run to its end, let alone pays it."""
+
 NEWTON_STEPS = 200
 """Far more than any start needs: about 30 to halve down to the smallest C/M, then 5."""
 
@@ -64,6 +67,8 @@ class Split:
     rework: float
     """What had to be done again, stalls of saves that were not committed included."""
     restart: float
+    waiting: float = 0.0
+    """Paid for nodes that wait for others to be had, of which the formulas know nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer_hooks.errors import ConfigError
-from trainer_hooks.waste.interval import Costs, slowdown
+from trainer_hooks.waste.interval import HOPELESS, Costs, slowdown
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -21,9 +21,6 @@ Progress = Callable[[float], None]
 
 CELLS = 400_000
 """Gaps drawn at once: they and what is computed of them stay in the processor's cache."""
-
-HOPELESS = 100.0
-"""A slowdown from which no run is played to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,254 @@
+"""``reprieve-trainer plan``, as users call it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.traces import published_trace
+from trainer_hooks import cli
+from trainer_hooks.waste.inputs import Origin
+
+EXAMPLE = [
+    *("plan", "--nodes", "64", "--node-mtbi-hours", "40", "--stall", "8", "--restart", "300"),
+    *("--gpus-per-node", "8", "--productive-gpu-hours", "100000"),
+    *("--on-demand-price", "4.00", "--spot-price", "1.60"),
+]
+SHORT = ["plan", "--job-mtbi", "2250", "--stall", "8", "--runs", "0"]
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what a command prints."""
+    assert cli.run(arguments) == 0
+    return capsys.readouterr().out
+
+
+def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a plan as JSON."""
+    return json.loads(said(capsys, *arguments, "--json"))
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return why a command is refused."""
+    assert cli.run(arguments) == 78
+    return capsys.readouterr().err
+
+
+def test_plan_has_every_key_when_it_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """The worked example's exact values."""
+    plan = planned(capsys, *EXAMPLE, "--state-bytes", "0.98e12", "--runs", "50")
+    assert plan["job_mtbi_s"] == 2250
+    intervals = {name: f"{value:.6g}" for name, value in plan["interval_s"].items()}
+    assert intervals == {
+        "young": "189.737",
+        "daly": "184.441",
+        "exact": "184.441",
+        "chosen": "184.441",
+    }
+    assert f"{plan['slowdown']:.6g} {plan['wasted_fraction']:.6g}" == "1.24466 0.196568"
+    assert sum(plan["split"].values()) == pytest.approx(1, abs=1e-12)
+    assert round(plan["paid_gpu_hours"]) == 124_466
+    assert round(plan["cost"]) == 199_146
+    assert plan["saving_fraction"] == pytest.approx(0.502136, abs=1e-6)
+    assert plan["required_bytes_per_s"] == pytest.approx(5.09e9, rel=1e-3)
+    assert plan["inputs"]["origins"]["D"] == "assumed"
+    assert plan["emergency"]["AWS Spot"]["verdict"] == "saves"
+    assert plan["monte_carlo"]["runs"] == 50
+    assert plan["trace"] is None
+
+
+def test_output_is_the_same_when_the_seed_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """To the last character, in words and in JSON; another seed gives another one."""
+    for more in ([], ["--json"], ["--capacity-wait", "600", "--burst", "2", "--json"]):
+        arguments = [*EXAMPLE, "--runs", "30", *more]
+        first = said(capsys, *arguments, "--seed", "7")
+        assert said(capsys, *arguments, "--seed", "7") == first
+        assert said(capsys, *arguments, "--seed", "8") != first
+
+
+def test_plan_is_readable_when_it_is_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Figures, where they come from, the verdict, and nothing wider than a terminal."""
+    text = said(capsys, *EXAMPLE, "--runs", "20", "--state-bytes", "1e12", "--commit-lag", "25")
+    for expected in (
+        "M  37.5 min   between interruptions of the job   given",
+        "Save every 3.07 min of training: the exact optimum",
+        "restart     12.",
+        "Verdict: sound.",
+        "1 s less of C",
+        "GKE pod on Spot",
+        "9 of 10 runs pay",
+    ):
+        assert expected in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_verdict_pulls_a_lever_when_too_much_is_wasted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Which one, and how."""
+    text = said(capsys, *SHORT, "--restart", "1800")
+    assert "Verdict: change the design." in text
+    assert "pull this lever first: double M" in text
+    assert "spread over more pools" in text
+    hopeless = said(capsys, *SHORT[:-2], "--restart", "12000")  # played by nobody
+    assert "R >= M is no way to train" in hopeless
+
+
+def test_waiting_is_in_the_plan_when_capacity_comes_late(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And gone when the job may shrink."""
+    waits = [*EXAMPLE, "--runs", "40", "--capacity-wait", "1800", "--burst", "4"]
+    fixed = planned(capsys, *waits)
+    assert fixed["split"]["waiting"] > 0.4
+    assert fixed["verdict"] == "redesign"
+    assert fixed["levers"][0]["what"] == "never wait"
+    elastic = planned(capsys, *waits, "--least-nodes", "32")
+    assert elastic["split"]["waiting"] < 0.01
+    assert "never wait" in said(capsys, *waits)
+
+
+def test_overhead_is_held_when_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """At most 2 %: every 400 s, 40 steps of 10 s."""
+    plan = planned(capsys, *SHORT, "--overhead", "2%", "--step-time", "10")
+    assert plan["interval_s"]["chosen"] == 400
+    assert (plan["interval_steps"], plan["interval_bound"]) == (40, "overhead")
+
+
+def test_size_is_the_models_when_its_parameters_are_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """14 bytes each; and a slow storage makes the interval longer."""
+    plan = planned(capsys, *SHORT, "--parameters", "70e9", "--storage-bytes-per-s", "4e9")
+    assert plan["inputs"]["state_bytes"] == 9.8e11
+    assert plan["interval_s"]["chosen"] == 245 - 8
+    assert plan["required_bytes_per_s"] == pytest.approx(4e9)
+
+
+def test_rates_add_when_hardware_fails_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """40 h and 40 h are 20 h."""
+    plan = planned(
+        capsys, "plan", "--nodes", "64", "--node-mtbi-hours", "40", "--hardware-mtbi-hours", "40",
+        "--stall", "8", "--runs", "0",
+    )  # fmt: skip
+    assert plan["job_mtbi_s"] == pytest.approx(1125)
+    assert plan["inputs"]["origins"]["R"] == Origin.ASSUMED
+
+
+def test_trace_is_replayed_when_it_is_given(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """M and the size of the job are its own then, and are marked so."""
+    rows = [(0, 4), (1000, 2), (1300, 4), (5000, 3), (5600, 4), (9000, 1), (9500, 4), (12001, 4)]
+    path = tmp_path / "pool.csv"
+    path.write_text("".join(f"{at},{nodes}\n" for at, nodes in rows))
+    arguments = ["plan", "--trace", str(path), "--stall", "2", "--restart", "60", "--runs", "0"]
+    plan = planned(capsys, *arguments)
+    assert plan["job_mtbi_s"] == pytest.approx(12_001 / 3)
+    assert plan["inputs"]["origins"]["M"] == Origin.TRACE
+    trace = plan["trace"]
+    assert (trace["interruptions"], trace["node_losses"], trace["largest_loss"]) == (3, 6, 3)
+    assert trace["time_unit"] == "s"
+    assert trace["capacity"]["share_of_time"] == pytest.approx(1 - 1400 / 12_001)
+    assert sum(trace["losses"]["split"].values()) == pytest.approx(1, abs=1e-9)
+    text = said(capsys, *arguments, "--trace-unit", "ms")
+    assert "its times read as ms" in text
+    assert "3 interruptions took 6 nodes, 3 at once at most" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "independent"),
+    [
+        ("bamboo/g4dn-trace.csv", 0.268),
+        ("bamboo/p3-trace.csv", 0.334),
+        ("bamboo/a100x1-east1b.txt", 0.528),
+        ("bamboo/v100x1-east1c.txt", 0.783),
+    ],
+)
+def test_counting_lost_nodes_is_shown_to_be_wrong_when_a_published_trace_is_replayed(
+    name: str, independent: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At the example's M: theory part 4's last column (2026-11-30)."""
+    path = published_trace(name)
+    plan = planned(capsys, *SHORT, "--restart", "300", "--trace", str(path))
+    found = plan["trace"]["independent_nodes_wasted_fraction"]
+    assert found == pytest.approx(independent, abs=0.001)
+
+
+def test_article_is_shown_when_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing else is needed."""
+    assert "122,000" in said(capsys, "plan", "--article")
+    rows = planned(capsys, "plan", "--article")["rows"]
+    assert rows["async"]["told"]["paid_gpu_hours"] == 122_000
+    assert round(rows["async"]["exact"]["paid_gpu_hours"]) == 124_466
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["plan"], "needs C"),
+        (["plan", "--stall", "8"], "needs M"),
+        (["plan", "--stall", "8", "--node-mtbi-hours", "40"], "together with --nodes"),
+        ([*SHORT, "--node-mtbi-hours", "40"], "both say M"),
+        ([*SHORT, "--spot-price", "1"], "only together"),
+        ([*SHORT, "--state-bytes", "1", "--parameters", "1"], "both say the size"),
+        ([*SHORT, "--storage-bytes-per-s", "1"], "says nothing without"),
+        ([*SHORT, "--least-nodes", "2", "--runs", "1"], "can't do with 2"),
+        ([*SHORT, "--restart", "12000", "--runs", "1"], "no run is played to its end"),
+        ([*SHORT, "--trace", "/nowhere.csv"], "cannot be read"),
+        ([*SHORT, "--plot", "plan.svg"], ".png or .html"),
+        ([*SHORT, "--stall", "-1"], "invalid positive value"),
+        ([*SHORT, "--restart", "nan"], "invalid not_negative value"),
+        ([*SHORT, "--overhead", "100"], "invalid percent value"),
+        ([*SHORT, "--nodes", "0"], "invalid count value"),
+        ([*SHORT, "--seed", "-1"], "invalid whole value"),
+    ],
+)
+def test_command_line_is_refused_when_it_makes_no_sense(
+    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what would."""
+    assert why in refused(capsys, *arguments)
+
+
+def test_file_is_refused_when_it_is_no_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not the command line that is wrong."""
+    (tmp_path / "not.csv").write_text("hello")
+    assert cli.run([*SHORT, "--trace", str(tmp_path / "not.csv")]) == 1
+    assert "is no trace" in capsys.readouterr().err
+
+
+def test_help_teaches_the_four_times_when_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """To somebody who has never heard of them."""
+    assert cli.run(["plan", "--help"]) == 0
+    text = capsys.readouterr().out
+    for taught in (
+        "C  --stall       How long training stands still for a save.",
+        "D  --commit-lag  From the end of the stall until the save is committed",
+        "R  --restart     Paid time from an interruption to the first new step",
+        "M  --job-mtbi    Mean running time between interruptions of the job",
+        "examples:",
+    ):
+        assert taught in text
+
+
+@pytest.mark.ranks
+def test_plan_needs_no_torch_when_it_is_made() -> None:
+    """Nor numpy, unless runs are played."""
+    program = (
+        "import sys; from trainer_hooks.cli import run; "
+        f"run({SHORT}); print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert loaded & {"torch", "numpy", "matplotlib"} == set()
+    assert "Save every" in done.stdout

@@ -1,0 +1,74 @@
+"""``reprieve-trainer plan``: from the flags to what is printed."""
+
+import argparse
+import json
+import logging
+import sys
+from importlib.util import find_spec
+
+from trainer_hooks.errors import ConfigError
+from trainer_hooks.waste.article import rows
+from trainer_hooks.waste.article_text import article_text
+from trainer_hooks.waste.interval import HOPELESS
+from trainer_hooks.waste.plan import Plan, make_plan, with_waiting
+from trainer_hooks.waste.plan_inputs import inputs_from
+from trainer_hooks.waste.plan_json import article_json, plan_json
+from trainer_hooks.waste.plan_text import plan_text
+from trainer_hooks.waste.played import Assumed, Chance, play, replay
+from trainer_hooks.waste.progress import ProgressBar
+from trainer_hooks.waste.traces import read_trace
+
+log = logging.getLogger(__name__)
+
+RUNS = 1000
+
+
+def run_plan(options: argparse.Namespace) -> None:
+    """Print a plan.
+
+    Raises:
+        ConfigError: The flags say too little, contradict each other, or ask for what is not
+            installed.
+        UntrustedFileError: The trace is none.
+    """
+    if options.article:
+        table = rows()
+        _say(json.dumps(article_json(table), indent=2) if options.json else article_text(table))
+        return
+    trace = None if options.trace is None else read_trace(options.trace, options.trace_unit)
+    plan = make_plan(inputs_from(options, trace))
+    assumed = Assumed(
+        runs=RUNS if options.runs is None else options.runs,
+        seed=options.seed,
+        weibull_shape=options.weibull_shape,
+        burst=options.burst,
+        capacity_wait_s=options.capacity_wait,
+        least_nodes=options.least_nodes,
+        is_released_while_waiting=options.release_while_waiting,
+    )
+    replayed = None if trace is None else replay(plan, trace, assumed)
+    chance = _chance(plan, assumed, is_asked_for=options.runs is not None)
+    if chance is not None and assumed.capacity_wait_s:
+        plan = with_waiting(plan, chance.slowdown.mean, chance.split)
+    if options.plot is not None:
+        from trainer_hooks.waste.plan_plot import plot_plan  # noqa: PLC0415 - an extra, and slow
+
+        plot_plan(options.plot, plan, chance, replayed)
+    if options.json:
+        _say(json.dumps(plan_json(plan, chance, replayed), indent=2))
+    else:
+        _say(plan_text(plan, chance, replayed))
+
+
+def _chance(plan: Plan, assumed: Assumed, *, is_asked_for: bool) -> Chance | None:
+    if not assumed.runs or (plan.slowdown > HOPELESS and not is_asked_for):
+        return None
+    if find_spec("numpy") is None:
+        if is_asked_for or assumed.capacity_wait_s:
+            raise ConfigError("playing runs at random needs numpy, of reprieve's extra [torch]")
+        return None
+    return play(plan, assumed, ProgressBar("playing runs"))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

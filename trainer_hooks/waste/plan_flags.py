@@ -1,0 +1,272 @@
+"""The command line of ``reprieve-trainer plan``, whose help teaches what the figures mean."""
+
+import argparse
+import math
+from pathlib import Path
+
+from trainer_hooks.waste.pictures import picture_path
+from trainer_hooks.waste.traces import TimeUnit
+
+USAGE = "reprieve-trainer plan (--nodes N --node-mtbi-hours H | --job-mtbi S) --stall S [...]"
+
+HELP = """\
+How often should a job save, what do interruptions cost it, and is spot worth it?
+
+Four times decide that. All are of the job as a whole, in seconds:
+
+  C  --stall       How long training stands still for a save. Saved synchronously that is the whole
+                   save; with an asynchronous one only the copy to the host's memory.
+  D  --commit-lag  From the end of the stall until the save is committed, in the background. An
+                   interruption before that loses the save. Synchronous saves have none.
+  R  --restart     Paid time from an interruption to the first new step: noticing it, a new node,
+                   the image, the rendezvous, loading the checkpoint, warming up.
+  M  --job-mtbi    Mean running time between interruptions of the job: whichever node they strike,
+                   all stand still. Nodes that last H hours each make M = H / nodes: 64 nodes of
+                   40 h are interrupted every 37.5 min (--nodes 64 --node-mtbi-hours 40). Better:
+                   count how often the *job* went down. Clouds take nodes in bursts, so counting
+                   lost nodes makes M look up to 11 times too short.
+
+Save often, and C is paid often. Save rarely, and each interruption throws away more: rework. In
+between lies the best interval, about sqrt(2 C M); R does not move it, and is paid every time. So:
+
+  slowdown          paid hours for each hour that lasts. Cost is productive hours x this x price.
+  wasted fraction   1 - 1/slowdown, the part of the paid hours that does not last
+  split             where paid time goes: productive, save (C), rework, restart (R), waiting
+"""
+
+EXAMPLES = """\
+examples:
+  # 64 nodes of 8 GPUs, each taken back every 40 h; saves stall 8 s, a restart takes 5 min
+  reprieve-trainer plan --nodes 64 --node-mtbi-hours 40 --stall 8 --restart 300 \\
+      --productive-gpu-hours 100000 --on-demand-price 4.00 --spot-price 1.60
+
+  # the same with what the storage has to bear, and a picture
+  ... --state-bytes 0.98e12 --commit-lag 25 --plot plan.png
+
+  # what a pool has really done: M, bursts and capacity from its trace
+  reprieve-trainer plan --trace pool.csv --stall 8 --restart 300
+
+Prices are in any currency. Whatever is assumed, and not given or measured, is marked as such.
+"""
+
+
+def add_plan_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    """Add the command to the parser of the command line."""
+    parser = commands.add_parser(
+        "plan",
+        help="how often to save, what interruptions cost, and whether spot is worth it",
+        description=HELP,
+        epilog=EXAMPLES,
+        usage=USAGE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_times(parser.add_argument_group("the job's times"))
+    _add_size(parser.add_argument_group("its size and work"))
+    _add_storage(parser.add_argument_group("limits on the interval"))
+    _add_money(parser.add_argument_group("money"))
+    _add_notice(parser.add_argument_group("saving at the notice"))
+    _add_chance(parser.add_argument_group("chance, bursts and capacity"))
+    _add_output(parser.add_argument_group("what comes out"))
+
+
+def _add_times(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--stall", type=positive, metavar="S", help="C")
+    group.add_argument("--commit-lag", type=not_negative, metavar="S", help="D; assumed: 0")
+    group.add_argument("--restart", type=not_negative, metavar="S", help="R; assumed: 300")
+    group.add_argument("--job-mtbi", type=positive, metavar="S", help="M")
+    group.add_argument(
+        "--node-mtbi-hours", type=positive, metavar="H", help="hours a node lasts: M = H / nodes"
+    )
+    group.add_argument(
+        "--hardware-mtbi-hours",
+        type=positive,
+        metavar="H",
+        help="hours until a node fails by itself; such failures come on top",
+    )
+    group.add_argument(
+        "--step-time", type=positive, metavar="S", help="of a training step: say it in steps too"
+    )
+
+
+def _add_size(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--nodes", type=count, metavar="N", help="assumed: 1, or a trace's most")
+    group.add_argument("--gpus-per-node", type=count, metavar="N", help="assumed: 8")
+    group.add_argument(
+        "--productive-gpu-hours",
+        type=positive,
+        metavar="H",
+        help="work to be done, without any waste; assumed: 100000",
+    )
+
+
+def _add_storage(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--state-bytes", type=positive, metavar="B", help="of one checkpoint, all ranks together"
+    )
+    group.add_argument(
+        "--parameters",
+        type=positive,
+        metavar="N",
+        help="of the model, at 14 bytes each (bf16 weights, fp32 masters, Adam), instead",
+    )
+    group.add_argument(
+        "--storage-bytes-per-s", type=positive, metavar="B", help="what checkpoints may use of it"
+    )
+    group.add_argument(
+        "--overhead",
+        type=percent,
+        metavar="%",
+        help="save as often as this overhead allows, instead of at the optimum",
+    )
+    group.add_argument(
+        "--lag-margin",
+        type=not_negative,
+        metavar="X",
+        default=0.0,
+        help="keep the interval at least (1 + X) D, so that a slow commit delays no save",
+    )
+
+
+def _add_money(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--on-demand-price", type=positive, metavar="P", help="of a GPU-hour")
+    group.add_argument("--spot-price", type=positive, metavar="P", help="of a GPU-hour")
+    group.add_argument(
+        "--on-demand-share",
+        type=percent,
+        metavar="%",
+        default=0.0,
+        help="of the paid hours that are on demand: a base, or a fallback",
+    )
+    group.add_argument(
+        "--storage-price", type=not_negative, metavar="P", default=0.0, help="of a GB kept 30 days"
+    )
+    group.add_argument(
+        "--kept", type=count, metavar="N", default=3, help="checkpoints kept; default: 3"
+    )
+    group.add_argument(
+        "--egress-price",
+        type=not_negative,
+        metavar="P",
+        default=0.0,
+        help="of a GB written to where checkpoints are kept",
+    )
+
+
+def _add_notice(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--save-time", type=positive, metavar="S", help="until all is durable; default: C + D"
+    )
+    group.add_argument(
+        "--poll", type=not_negative, metavar="S", default=1.0, help="between polls; default: 1"
+    )
+
+
+def _add_chance(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--runs", type=whole, metavar="N", help="to play at random; default: 1000, 0: none"
+    )
+    group.add_argument(
+        "--seed", type=whole, metavar="N", default=1, help="the same gives the same; default: 1"
+    )
+    group.add_argument(
+        "--weibull-shape",
+        type=positive,
+        metavar="K",
+        default=1.0,
+        help="below 1 interruptions cluster, above they are regular; default: 1, at random",
+    )
+    group.add_argument(
+        "--burst",
+        type=positive,
+        metavar="N",
+        default=1.0,
+        help="nodes an interruption takes in the mean; matters with --capacity-wait",
+    )
+    group.add_argument(
+        "--capacity-wait",
+        type=not_negative,
+        metavar="S",
+        default=0.0,
+        help="until lost nodes are replaced, in the mean; default: 0, or within R",
+    )
+    group.add_argument(
+        "--least-nodes",
+        type=count,
+        metavar="N",
+        help="with how many the job still runs (torchrun --nnodes=N:...); default: all",
+    )
+    group.add_argument(
+        "--release-while-waiting",
+        action="store_true",
+        help="give nodes back while others are waited for, and don't pay them",
+    )
+    group.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="replay what a pool has done. Rows: ms,add|remove,node; time,count; or "
+        "YYYY-MM-DD, HH:MM:SS, count. Without M its own is taken",
+    )
+    group.add_argument(
+        "--trace-unit",
+        type=TimeUnit,
+        choices=[TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.HOURS],
+        help="of its times, where the guess that is shown is wrong",
+    )
+
+
+def _add_output(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--json", action="store_true", help="for programs")
+    group.add_argument(
+        "--plot", type=picture_path, metavar="FILE", help="draw it: .png or .html (extra [plot])"
+    )
+    group.add_argument(
+        "--article",
+        action="store_true",
+        help="show the well-known worked example beside its exact values, and nothing else",
+    )
+    group.add_argument(
+        "--waste-limit",
+        type=percent,
+        metavar="%",
+        default=1 / 3,
+        help="from which to change the design, and not the interval; default: a third",
+    )
+
+
+def positive(text: str) -> float:
+    """Read a number above 0; what is none is argparse's to complain of."""
+    if not 0 < (value := float(text)) < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def not_negative(text: str) -> float:
+    """Read a number from 0 on."""
+    if not 0 <= (value := float(text)) < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def percent(text: str) -> float:
+    """Read a percentage, with or without its sign, as a fraction."""
+    if not 0 < (value := float(text.removesuffix("%"))) < 100:
+        raise ValueError(text)
+    return value / 100
+
+
+def count(text: str) -> int:
+    """Read a number of things, at least one."""
+    if (value := int(text)) < 1:
+        raise ValueError(text)
+    return value
+
+
+def whole(text: str) -> int:
+    """Read a whole number from 0 on."""
+    if (value := int(text)) < 0:
+        raise ValueError(text)
+    return value

@@ -1,0 +1,126 @@
+"""From the flags of ``plan`` to its inputs, with the origin of each figure."""
+
+import argparse
+from dataclasses import dataclass, field
+
+from trainer_hooks.errors import ConfigError
+from trainer_hooks.waste.choice import Limits
+from trainer_hooks.waste.emergency import Save
+from trainer_hooks.waste.inputs import Inputs, Origin, Prices
+from trainer_hooks.waste.interval import Costs
+from trainer_hooks.waste.storage import state_bytes
+from trainer_hooks.waste.traces import Trace
+
+ASSUMED_RESTART_S = 300.0
+"""Five minutes, the worked example's: a node at hand, its image pulled before."""
+
+ASSUMED_GPUS_PER_NODE = 8
+ASSUMED_GPU_HOURS = 100_000.0
+
+
+@dataclass(slots=True)
+class _Origins:
+    """Notes where figures come from, while they are looked up."""
+
+    noted: dict[str, Origin] = field(default_factory=dict)
+
+    def take(self, name: str, given: float | None, assumed: float) -> float:
+        """Return a given figure, else the assumed one."""
+        self.noted[name] = Origin.ASSUMED if given is None else Origin.GIVEN
+        return assumed if given is None else given
+
+
+def inputs_from(options: argparse.Namespace, trace: Trace | None = None) -> Inputs:
+    """Return what the flags, and a trace, say.
+
+    Raises:
+        ConfigError: C or M is said nowhere, or flags contradict each other.
+    """
+    origins = _Origins()
+    nodes = int(origins.take("nodes", options.nodes, 1 if trace is None else trace.peak_nodes))
+    gpus = int(origins.take("gpus-per-node", options.gpus_per_node, ASSUMED_GPUS_PER_NODE))
+    if options.stall is None:
+        raise ConfigError("plan needs C, the stall of a save: --stall S (plan --help explains it)")
+    origins.noted["C"] = Origin.GIVEN
+    costs = Costs(
+        mtbi_s=_mtbi_s(options, nodes, trace, origins),
+        stall_s=options.stall,
+        commit_lag_s=origins.take("D", options.commit_lag, 0.0),
+        restart_s=origins.take("R", options.restart, ASSUMED_RESTART_S),
+    )
+    return Inputs(
+        costs=costs,
+        limits=_limits(options),
+        nodes=nodes,
+        gpus_per_node=gpus,
+        productive_gpu_hours=origins.take(
+            "productive-gpu-hours", options.productive_gpu_hours, ASSUMED_GPU_HOURS
+        ),
+        prices=_prices(options),
+        step_s=options.step_time,
+        save=Save(
+            median_s=options.save_time or costs.stall_s + costs.commit_lag_s,
+            step_s=options.step_time or 0.0,
+            poll_s=options.poll,
+        ),
+        waste_limit=options.waste_limit,
+        origins=origins.noted,
+    )
+
+
+def _mtbi_s(
+    options: argparse.Namespace, nodes: int, trace: Trace | None, origins: _Origins
+) -> float:
+    origins.noted["M"] = Origin.GIVEN
+    if options.job_mtbi is not None and options.node_mtbi_hours is not None:
+        raise ConfigError("--job-mtbi and --node-mtbi-hours both say M; give one of them")
+    if options.job_mtbi is not None:
+        rate = 1 / options.job_mtbi
+    elif options.node_mtbi_hours is not None:
+        if options.nodes is None:
+            raise ConfigError("--node-mtbi-hours says M only together with --nodes")
+        rate = nodes / (options.node_mtbi_hours * 3600)
+    elif trace is not None and trace.losses:
+        origins.noted["M"] = Origin.TRACE
+        rate = len(trace.losses) / trace.span_s
+    else:
+        raise ConfigError(
+            "plan needs M, the time between interruptions: --nodes N --node-mtbi-hours H, "
+            "--job-mtbi S, or a --trace with an interruption (plan --help explains it)"
+        )
+    if options.hardware_mtbi_hours is not None:
+        rate += nodes / (options.hardware_mtbi_hours * 3600)
+    return float(1 / rate)
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    if options.state_bytes is not None and options.parameters is not None:
+        raise ConfigError("--state-bytes and --parameters both say the size; give one of them")
+    size = options.state_bytes
+    if options.parameters is not None:
+        size = state_bytes(options.parameters)
+    if options.storage_bytes_per_s is not None and size is None:
+        raise ConfigError(
+            "--storage-bytes-per-s says nothing without --state-bytes or --parameters"
+        )
+    return Limits(
+        state_bytes=size,
+        bytes_per_s=options.storage_bytes_per_s,
+        overhead=options.overhead,
+        lag_margin=options.lag_margin,
+    )
+
+
+def _prices(options: argparse.Namespace) -> Prices | None:
+    if options.on_demand_price is None and options.spot_price is None:
+        return None
+    if options.on_demand_price is None or options.spot_price is None:
+        raise ConfigError("--on-demand-price and --spot-price say something only together")
+    return Prices(
+        on_demand=options.on_demand_price,
+        spot=options.spot_price,
+        on_demand_share=options.on_demand_share,
+        storage_gb_month=options.storage_price,
+        kept=options.kept,
+        egress_gb=options.egress_price,
+    )
