@@ -7,10 +7,10 @@ from typing import Any
 from torch.distributed import HashStore
 
 from tests.support.training import Run
-from trainer_hooks.checkpoint.commit import canonical, start_attempt
+from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import Checkpoint, latest_committed
 from trainer_hooks.checkpoint.layout import MARKER
-from trainer_hooks.checkpoint.manifest import digest_of, digest_of_file
+from trainer_hooks.checkpoint.manifest import digest_of_file, sealed
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.world import World
 
@@ -37,4 +37,4 @@ def mark_again(directory: Path) -> None:
     for entry in body["files"]:
         path = directory / entry["name"]
         entry |= {"size": path.stat().st_size, "digest": digest_of_file(path)}
-    (directory / MARKER).write_text(json.dumps(body | {"digest": digest_of(canonical(body))}))
+    (directory / MARKER).write_bytes(sealed(body))

@@ -5,7 +5,6 @@ it is absent; ``LATEST`` follows. ``docs/commit-protocol.md`` has the argument f
 """
 
 import errno
-import json
 import logging
 import re
 import secrets
@@ -24,10 +23,9 @@ from trainer_hooks.checkpoint.layout import (
     manifest_file,
     saves,
 )
-from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, read_manifests
+from trainer_hooks.checkpoint.manifest import FileEntry, read_manifests, sealed
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
 from trainer_hooks.errors import CheckpointError, DirectoryError, FencedError
-from trainer_hooks.untrusted import Json
 
 log = logging.getLogger(__name__)
 
@@ -57,22 +55,18 @@ class CommitMarker:
 
     def encode(self) -> bytes:
         """Return the marker file's bytes, with a digest of themselves."""
-        body: dict[str, Json] = {
-            "schema": 1,
-            "step": self.name.step,
-            "attempt": str(self.name.attempt),
-            "world_size": self.world_size,
-            "save_every_steps": self.save_every_steps,
-            "took_s": self.took_s,
-            "created": self.created,
-            "files": [entry.to_json() for entry in self.files],
-        }
-        return json.dumps(body | {"digest": digest_of(canonical(body))}, indent=1).encode()
-
-
-def canonical(body: dict[str, Json]) -> bytes:
-    """Return the one spelling of a JSON object that digests are taken of."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+        return sealed(
+            {
+                "schema": 1,
+                "step": self.name.step,
+                "attempt": str(self.name.attempt),
+                "world_size": self.world_size,
+                "save_every_steps": self.save_every_steps,
+                "took_s": self.took_s,
+                "created": self.created,
+                "files": [entry.to_json() for entry in self.files],
+            }
+        )
 
 
 def start_attempt(root: Path) -> Attempt:

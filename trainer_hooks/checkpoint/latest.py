@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from trainer_hooks.checkpoint.commit import CommitMarker, canonical
+from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
-from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, digest_of_file
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file, unsealed
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.removal import TOMBSTONE, has_tombstone
 from trainer_hooks.errors import CheckpointError, UncommittedError, UntrustedFileError
@@ -153,8 +153,8 @@ def damaged_files(
 def _parse_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMarker:
     if data == TOMBSTONE:
         raise UncommittedError(f"{path}: it is being deleted")
-    body = {key: value for key, value in data.items() if key != "digest"}
-    if data.get("digest") != digest_of(canonical(body)):
+    body = unsealed(data)
+    if body is None:
         raise UncommittedError(f"{path}: the commit marker is damaged, its digest differs")
     match body:
         case {

@@ -50,6 +50,22 @@ class FileEntry:
         raise ValueError(f"no file entry: {data!r:.120}")
 
 
+def canonical(body: dict[str, Json]) -> bytes:
+    """Return the one spelling of a JSON object that digests are taken of."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def sealed(body: dict[str, Json]) -> bytes:
+    """Return a JSON object's bytes, with a digest of itself in it."""
+    return json.dumps(body | {"digest": digest_of(canonical(body))}, indent=1).encode()
+
+
+def unsealed(data: dict[str, Json]) -> dict[str, Json] | None:
+    """Undo ``sealed``; None if the digest differs, or there is none."""
+    body = {key: value for key, value in data.items() if key != "digest"}
+    return body if data.get("digest") == digest_of(canonical(body)) else None
+
+
 def digest_of(data: bytes) -> str:
     """Return the XXH3-128 of ``data`` in hexadecimal."""
     return xxhash.xxh3_128_hexdigest(data)
@@ -66,9 +82,10 @@ def digest_of_file(path: Path, on_bytes: Callable[[int], object] = bool) -> str:
 
 
 def write_manifest(directory: Path, rank: int, files: Iterable[FileEntry]) -> None:
-    """Write one rank's manifest, durably. The rank itself calls it."""
-    body = {"schema": 1, "rank": rank, "files": [entry.to_json() for entry in sorted(files)]}
-    write_file(directory / manifest_file(rank), json.dumps(body).encode())
+    """Write one rank's manifest, durably, with a digest of itself. The rank itself calls it."""
+    entries: list[Json] = [entry.to_json() for entry in sorted(files)]
+    data = sealed({"schema": 1, "rank": rank, "files": entries})
+    write_file(directory / manifest_file(rank), data)
 
 
 def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
@@ -89,7 +106,10 @@ def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
 def _read_manifest(directory: Path, rank: int) -> list[FileEntry]:
     path = directory / manifest_file(rank)
     try:
-        match read_json_object(path, max_bytes=MAX_MANIFEST_BYTES, may_be_linked=True):
+        body = unsealed(read_json_object(path, max_bytes=MAX_MANIFEST_BYTES, may_be_linked=True))
+        if body is None:
+            raise CheckpointError(f"the manifest {path} is damaged, its digest differs")
+        match body:
             case {"schema": 1, "rank": int(of_rank), "files": list(entries)} if of_rank == rank:
                 return [FileEntry.from_json(entry) for entry in entries]
     except (OSError, UntrustedFileError, ValueError) as error:

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.saving import FILES, commit_save, write_part, write_save
 from trainer_hooks.checkpoint.commit import (
-    canonical,
     commit,
     missing_manifests,
     reserve,
@@ -26,7 +25,7 @@ from trainer_hooks.checkpoint.layout import (
     SaveName,
     manifest_file,
 )
-from trainer_hooks.checkpoint.manifest import digest_of
+from trainer_hooks.checkpoint.manifest import canonical, digest_of
 from trainer_hooks.checkpoint.marks import Mark, names_with
 from trainer_hooks.errors import CheckpointError, ConfigError, DirectoryError, FencedError
 

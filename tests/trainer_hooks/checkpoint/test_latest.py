@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.saving import commit_save, write_save
-from trainer_hooks.checkpoint.commit import canonical, start_attempt
+from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import (
     Checkpoint,
     committed,
@@ -21,7 +21,7 @@ from trainer_hooks.checkpoint.latest import (
     open_checkpoint,
 )
 from trainer_hooks.checkpoint.layout import LATEST, MARKER, Attempt, SaveName
-from trainer_hooks.checkpoint.manifest import digest_of
+from trainer_hooks.checkpoint.manifest import canonical, digest_of
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
 from trainer_hooks.errors import CheckpointError, UncommittedError
 
@@ -98,6 +98,10 @@ TORN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing state": (lambda d: (d / "state/rank_00001.json").unlink(), "is missing"),
     "missing index": (lambda d: (d / ".metadata").unlink(), r"\.metadata is missing"),
     "missing marker": (lambda d: (d / MARKER).unlink(), "no commit marker"),
+    "temporary marker": (
+        lambda d: (d / MARKER).rename(d / f".{MARKER}.0a1b2c3d.tmp"),
+        "no commit marker",
+    ),
     "empty marker": (lambda d: (d / MARKER).write_bytes(b""), "is not JSON"),
     "half a marker": (lambda d: os.truncate(d / MARKER, 200), "is not JSON"),
     "flipped marker": (lambda d: flip_bit(d / MARKER), "damaged, its digest differs|is not JSON"),

@@ -14,6 +14,7 @@ from trainer_hooks.checkpoint.manifest import (
     digest_of,
     digest_of_file,
     read_manifests,
+    sealed,
     write_manifest,
 )
 from trainer_hooks.errors import CheckpointError
@@ -118,8 +119,30 @@ def test_manifests_are_refused_when_two_ranks_claim_one_file(directory: Path) ->
 )
 def test_manifest_is_refused_when_it_is_not_the_ranks_own(directory: Path, text: str) -> None:
     """Nothing is committed on such grounds."""
+    body = json.loads(text) if text.endswith("}") else None
+    if body is not None:
+        text = sealed(body).decode()
     (directory / manifest_file(0)).write_text(text)
+    with pytest.raises(CheckpointError, match=r"rank_00000\.json (cannot be used|is not the)"):
+        read_manifests(directory, 1)
+
+
+@pytest.mark.parametrize("byte", range(0, 150, 7))
+def test_manifest_is_refused_when_a_bit_has_flipped(directory: Path, byte: int) -> None:
+    """Or the marker would carry a wrong digest, and the checkpoint be found damaged later."""
+    write_manifest(directory, 0, [ENTRY])
+    data = bytearray((directory / manifest_file(0)).read_bytes())
+    data[byte] ^= 1
+    (directory / manifest_file(0)).write_bytes(data)
     with pytest.raises(CheckpointError, match=r"rank_00000\.json"):
+        read_manifests(directory, 1)
+
+
+def test_manifest_is_refused_when_it_holds_no_digest(directory: Path) -> None:
+    """There is no check that one may leave out (lm-resiliency#78)."""
+    text = '{"schema": 1, "rank": 0, "files": []}'
+    (directory / manifest_file(0)).write_text(text)
+    with pytest.raises(CheckpointError, match="is damaged, its digest differs"):
         read_manifests(directory, 1)
 
 
