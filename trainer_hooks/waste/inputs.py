@@ -56,6 +56,15 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """Saves to a place that is quick, and lost with its node."""
+
+    stall_s: float
+    soft_mtbi_s: float
+    """Between failures that leave the node, and so its local saves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """All that a plan is made from.
 
@@ -73,6 +82,7 @@ class Inputs:
     """Of one training step; with it the interval is in whole steps."""
     save: Save | None = None
     """What a save at the notice goes through; None: C + D."""
+    local: Local | None = None
     waste_limit: float = 1 / 3
     """The part of the paid time beyond which the design should change, and not the interval."""
     mtbi_range_s: tuple[float, float] | None = None

@@ -9,7 +9,9 @@ from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.choice import Choice, break_even_nodes, choose, in_steps
 from trainer_hooks.waste.emergency import CLOUD_WINDOWS, Save, Verdict, Window, odds, verdict
 from trainer_hooks.waste.inputs import Inputs
-from trainer_hooks.waste.interval import Costs, FirstOrder, Split, first_order, slowdown, split
+from trainer_hooks.waste.interval import FirstOrder, Split, first_order, slowdown, split
+from trainer_hooks.waste.levels import TwoLevels, two_levels
+from trainer_hooks.waste.levers import Lever, halvings, units
 from trainer_hooks.waste.storage import WEEK_S, sustained_bytes_per_s
 
 MONTH_S = 30 * 86_400.0
@@ -59,17 +61,6 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lever:
-    """What a change would buy, the interval being chosen anew."""
-
-    what: str
-    costs: Costs
-    slowdown: float
-    saved_fraction: float
-    """Of the paid hours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AtNotice:
     """What a save at the notice would come to in one cloud."""
 
@@ -102,6 +93,8 @@ class Plan:
     levers: tuple[Lever, ...]
     """Half of C, D and R, twice M: the best first."""
     at_notice: tuple[AtNotice, ...]
+    levels: TwoLevels | None
+    """What a local level beside the durable one would come to; None if nothing is known of it."""
     judgement: Judgement
 
     @property
@@ -172,9 +165,10 @@ def make_plan(inputs: Inputs) -> Plan:
         traffic=_traffic(inputs, interval_s),
         nodes_to_limit=break_even_nodes(costs, node_mtbi_s, 1 / (1 - inputs.waste_limit)),
         nodes_to_break_even=_break_even(inputs, node_mtbi_s),
-        units=tuple(_units(inputs, slow)),
-        levers=tuple(sorted(_levers(inputs, slow), key=lambda lever: lever.slowdown)),
+        units=tuple(units(inputs, slow)),
+        levers=tuple(sorted(halvings(inputs, slow), key=lambda lever: lever.slowdown)),
         at_notice=tuple(_at_notice(inputs)),
+        levels=_levels(inputs),
         judgement=_judge(inputs, slow, bill),
     )
 
@@ -220,35 +214,6 @@ def _break_even(inputs: Inputs, node_mtbi_s: float) -> float | None:
     return break_even_nodes(inputs.costs, node_mtbi_s, prices.on_demand / prices.mixed)
 
 
-def _units(inputs: Inputs, slow: float) -> Iterator[Lever]:
-    costs = inputs.costs
-    less = min(1.0, costs.stall_s / 2)
-    yield _lever(inputs, slow, f"{less:g} s less of C", stall_s=costs.stall_s - less)
-    if costs.commit_lag_s:
-        less = min(1.0, costs.commit_lag_s)
-        yield _lever(inputs, slow, f"{less:g} s less of D", commit_lag_s=costs.commit_lag_s - less)
-    if costs.restart_s:
-        less = min(1.0, costs.restart_s)
-        yield _lever(inputs, slow, f"{less:g} s less of R", restart_s=costs.restart_s - less)
-    yield _lever(inputs, slow, "1 min more of M", mtbi_s=costs.mtbi_s + 60)
-
-
-def _levers(inputs: Inputs, slow: float) -> Iterator[Lever]:
-    costs = inputs.costs
-    yield _lever(inputs, slow, "halve C", stall_s=costs.stall_s / 2)
-    if costs.commit_lag_s:
-        yield _lever(inputs, slow, "halve D", commit_lag_s=costs.commit_lag_s / 2)
-    if costs.restart_s:
-        yield _lever(inputs, slow, "halve R", restart_s=costs.restart_s / 2)
-    yield _lever(inputs, slow, "double M", mtbi_s=costs.mtbi_s * 2)
-
-
-def _lever(inputs: Inputs, slow: float, what: str, **changed: float) -> Lever:
-    costs = replace(inputs.costs, **changed)  # type: ignore[arg-type]  # all of them are floats
-    now = slowdown(costs, choose(costs, inputs.limits).chosen_s)
-    return Lever(what=what, costs=costs, slowdown=now, saved_fraction=1 - now / slow)
-
-
 def _at_notice(inputs: Inputs) -> Iterator[AtNotice]:
     costs = inputs.costs
     save = inputs.save or Save(
@@ -257,6 +222,17 @@ def _at_notice(inputs: Inputs) -> Iterator[AtNotice]:
     for window in CLOUD_WINDOWS:
         chance = odds(save, window.notice_s)
         yield AtNotice(window=window, odds=chance, verdict=verdict(chance))
+
+
+def _levels(inputs: Inputs) -> TwoLevels | None:
+    if inputs.local is None:
+        return None
+    return two_levels(
+        local_stall_s=inputs.local.stall_s,
+        soft_mtbi_s=inputs.local.soft_mtbi_s,
+        durable_stall_s=inputs.costs.stall_s,
+        hard_mtbi_s=inputs.costs.mtbi_s,
+    )
 
 
 def _judge(inputs: Inputs, slow: float, bill: Bill | None) -> Judgement:

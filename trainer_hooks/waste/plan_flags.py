@@ -1,9 +1,9 @@
 """The command line of ``reprieve-trainer plan``, whose help teaches what the figures mean."""
 
 import argparse
-import math
 from pathlib import Path
 
+from trainer_hooks.waste.flag_types import count, not_negative, percent, positive, whole
 from trainer_hooks.waste.pictures import picture_path
 from trainer_hooks.waste.traces import TimeUnit
 
@@ -66,6 +66,7 @@ def add_plan_command(
     _add_times(parser.add_argument_group("the job's times"))
     _add_size(parser.add_argument_group("its size and work"))
     _add_storage(parser.add_argument_group("limits on the interval"))
+    _add_levels(parser.add_argument_group("a second, local level of saves"))
     _add_money(parser.add_argument_group("money"))
     _add_notice(parser.add_argument_group("saving at the notice"))
     _add_chance(parser.add_argument_group("chance, bursts and capacity"))
@@ -127,6 +128,15 @@ def _add_storage(group: "argparse._ArgumentGroup") -> None:
         metavar="X",
         default=0.0,
         help="keep the interval at least (1 + X) D, so that a slow commit delays no save",
+    )
+
+
+def _add_levels(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--local-stall", type=positive, metavar="S", help="C of a save to the node's own disk"
+    )
+    group.add_argument(
+        "--soft-mtbi", type=positive, metavar="S", help="between failures that leave the node"
     )
 
 
@@ -235,38 +245,3 @@ def _add_output(group: "argparse._ArgumentGroup") -> None:
         default=1 / 3,
         help="from which to change the design, and not the interval; default: a third",
     )
-
-
-def positive(text: str) -> float:
-    """Read a number above 0; what is none is argparse's to complain of."""
-    if not 0 < (value := float(text)) < math.inf:
-        raise ValueError(text)
-    return value
-
-
-def not_negative(text: str) -> float:
-    """Read a number from 0 on."""
-    if not 0 <= (value := float(text)) < math.inf:
-        raise ValueError(text)
-    return value
-
-
-def percent(text: str) -> float:
-    """Read a percentage, with or without its sign, as a fraction."""
-    if not 0 < (value := float(text.removesuffix("%"))) < 100:
-        raise ValueError(text)
-    return value / 100
-
-
-def count(text: str) -> int:
-    """Read a number of things, at least one."""
-    if (value := int(text)) < 1:
-        raise ValueError(text)
-    return value
-
-
-def whole(text: str) -> int:
-    """Read a whole number from 0 on."""
-    if (value := int(text)) < 0:
-        raise ValueError(text)
-    return value

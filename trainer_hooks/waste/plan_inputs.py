@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.choice import Limits
 from trainer_hooks.waste.emergency import Save
-from trainer_hooks.waste.inputs import Inputs, Origin, Prices
+from trainer_hooks.waste.inputs import Inputs, Local, Origin, Prices
 from trainer_hooks.waste.interval import Costs
 from trainer_hooks.waste.storage import state_bytes
 from trainer_hooks.waste.traces import Trace
@@ -63,6 +63,7 @@ def inputs_from(options: argparse.Namespace, trace: Trace | None = None) -> Inpu
             step_s=options.step_time or 0.0,
             poll_s=options.poll,
         ),
+        local=_local(options),
         waste_limit=options.waste_limit,
         origins=origins.noted,
     )
@@ -109,6 +110,14 @@ def _limits(options: argparse.Namespace) -> Limits:
         overhead=options.overhead,
         lag_margin=options.lag_margin,
     )
+
+
+def _local(options: argparse.Namespace) -> Local | None:
+    if options.local_stall is None and options.soft_mtbi is None:
+        return None
+    if options.local_stall is None or options.soft_mtbi is None:
+        raise ConfigError("--local-stall and --soft-mtbi say something only together")
+    return Local(stall_s=options.local_stall, soft_mtbi_s=options.soft_mtbi)
 
 
 def _prices(options: argparse.Namespace) -> Prices | None:

@@ -6,7 +6,8 @@ from typing import TypeAlias
 from trainer_hooks.waste.article import PRODUCTIVE_GPU_HOURS, Row
 from trainer_hooks.waste.inputs import Inputs
 from trainer_hooks.waste.interval import FirstOrder
-from trainer_hooks.waste.plan import Lever, Plan
+from trainer_hooks.waste.levers import Lever
+from trainer_hooks.waste.plan import Plan
 from trainer_hooks.waste.played import PARTS, Chance, Replayed
 from trainer_hooks.waste.replay import Replay
 
@@ -61,6 +62,14 @@ def plan_json(plan: Plan, chance: Chance | None, replayed: Replayed | None) -> O
                 "source": at.window.source,
             }
             for at in plan.at_notice
+        },
+        "local_level": None
+        if plan.levels is None
+        else {
+            "local_interval_s": plan.levels.local_s,
+            "durable_interval_s": plan.levels.durable_s,
+            "overhead": plan.levels.overhead,
+            "is_useful": plan.levels.is_local_useful,
         },
         "verdict": plan.judgement,
         "monte_carlo": None if chance is None else _chance(chance),

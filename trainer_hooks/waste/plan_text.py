@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from trainer_hooks.waste.choice import Bound
 from trainer_hooks.waste.inputs import Inputs, Origin
-from trainer_hooks.waste.plan import Judgement, Lever, Plan
+from trainer_hooks.waste.levels import TwoLevels
+from trainer_hooks.waste.levers import Lever
+from trainer_hooks.waste.plan import Judgement, Plan
 from trainer_hooks.waste.played import PARTS, Chance, Replayed
 from trainer_hooks.waste.words import amount, bar, digits, duration, share, size
 
@@ -37,6 +39,8 @@ def plan_text(plan: Plan, chance: Chance | None, replayed: Replayed | None) -> s
     if plan.bill is not None:
         sections.append(_bill(plan, chance))
     sections += [_verdict(plan), _changes(plan), _notices(plan)]
+    if plan.levels is not None:
+        sections.append(_levels(plan.levels))
     if replayed is not None:
         sections.append(_replayed(replayed))
     return "\n\n".join("\n".join(section) for section in sections)
@@ -161,6 +165,15 @@ def _notices(plan: Plan) -> Iterator[str]:
             f"  {at.window.name:<16} {at.window.notice_s:>4.0f} s  "
             f"{share(at.odds):>7}  {at.verdict}"
         )
+
+
+def _levels(levels: TwoLevels) -> Iterator[str]:
+    if not levels.is_local_useful:
+        yield "Local saves would be of no use: durable ones would come as often"
+        return
+    local, durable = duration(levels.local_s), duration(levels.durable_s)
+    yield f"Local saves every {local} would let durable ones wait for {durable}"
+    yield f"  saves and rework would be {share(levels.overhead)} of the productive time"
 
 
 def _replayed(replayed: Replayed) -> Iterator[str]:

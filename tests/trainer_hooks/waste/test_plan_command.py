@@ -1,14 +1,12 @@
 """``reprieve-trainer plan``, as users call it."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.traces import published_trace
+from tests.support.planned import planned, said
 from trainer_hooks import cli
 from trainer_hooks.waste.inputs import Origin
 
@@ -18,17 +16,6 @@ EXAMPLE = [
     *("--on-demand-price", "4.00", "--spot-price", "1.60"),
 ]
 SHORT = ["plan", "--job-mtbi", "2250", "--stall", "8", "--runs", "0"]
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what a command prints."""
-    assert cli.run(arguments) == 0
-    return capsys.readouterr().out
-
-
-def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:  # noqa: ANN401 - JSON
-    """Return a plan as JSON."""
-    return json.loads(said(capsys, *arguments, "--json"))
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -128,6 +115,19 @@ def test_size_is_the_models_when_its_parameters_are_given(
     assert plan["required_bytes_per_s"] == pytest.approx(4e9)
 
 
+@pytest.mark.parametrize(
+    ("stall", "words"), [("8", "of no use"), ("245", "let durable ones wait for 17.5 min")]
+)
+def test_local_level_is_judged_when_it_is_known(
+    capsys: pytest.CaptureFixture[str], stall: str, words: str
+) -> None:
+    """Useless where reclaims dominate, unless durable saves are dear."""
+    local = ["--local-stall", "1", "--soft-mtbi", "20000"]
+    assert words in said(capsys, *SHORT, "--stall", stall, *local)
+    plan = planned(capsys, *SHORT, "--stall", stall, *local)
+    assert plan["local_level"]["is_useful"] is (stall == "245")
+
+
 def test_rates_add_when_hardware_fails_too(capsys: pytest.CaptureFixture[str]) -> None:
     """40 h and 40 h are 20 h."""
     plan = planned(
@@ -136,46 +136,6 @@ def test_rates_add_when_hardware_fails_too(capsys: pytest.CaptureFixture[str]) -
     )  # fmt: skip
     assert plan["job_mtbi_s"] == pytest.approx(1125)
     assert plan["inputs"]["origins"]["R"] == Origin.ASSUMED
-
-
-def test_trace_is_replayed_when_it_is_given(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """M and the size of the job are its own then, and are marked so."""
-    rows = [(0, 4), (1000, 2), (1300, 4), (5000, 3), (5600, 4), (9000, 1), (9500, 4), (12001, 4)]
-    path = tmp_path / "pool.csv"
-    path.write_text("".join(f"{at},{nodes}\n" for at, nodes in rows))
-    arguments = ["plan", "--trace", str(path), "--stall", "2", "--restart", "60", "--runs", "0"]
-    plan = planned(capsys, *arguments)
-    assert plan["job_mtbi_s"] == pytest.approx(12_001 / 3)
-    assert plan["inputs"]["origins"]["M"] == Origin.TRACE
-    trace = plan["trace"]
-    assert (trace["interruptions"], trace["node_losses"], trace["largest_loss"]) == (3, 6, 3)
-    assert trace["time_unit"] == "s"
-    assert trace["capacity"]["share_of_time"] == pytest.approx(1 - 1400 / 12_001)
-    assert sum(trace["losses"]["split"].values()) == pytest.approx(1, abs=1e-9)
-    text = said(capsys, *arguments, "--trace-unit", "ms")
-    assert "its times read as ms" in text
-    assert "3 interruptions took 6 nodes, 3 at once at most" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "independent"),
-    [
-        ("bamboo/g4dn-trace.csv", 0.268),
-        ("bamboo/p3-trace.csv", 0.334),
-        ("bamboo/a100x1-east1b.txt", 0.528),
-        ("bamboo/v100x1-east1c.txt", 0.783),
-    ],
-)
-def test_counting_lost_nodes_is_shown_to_be_wrong_when_a_published_trace_is_replayed(
-    name: str, independent: float, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """At the example's M: theory part 4's last column (2026-11-30)."""
-    path = published_trace(name)
-    plan = planned(capsys, *SHORT, "--restart", "300", "--trace", str(path))
-    found = plan["trace"]["independent_nodes_wasted_fraction"]
-    assert found == pytest.approx(independent, abs=0.001)
 
 
 def test_article_is_shown_when_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,6 +154,7 @@ def test_article_is_shown_when_it_is_asked_for(capsys: pytest.CaptureFixture[str
         (["plan", "--stall", "8", "--node-mtbi-hours", "40"], "together with --nodes"),
         ([*SHORT, "--node-mtbi-hours", "40"], "both say M"),
         ([*SHORT, "--spot-price", "1"], "only together"),
+        ([*SHORT, "--local-stall", "1"], "only together"),
         ([*SHORT, "--state-bytes", "1", "--parameters", "1"], "both say the size"),
         ([*SHORT, "--storage-bytes-per-s", "1"], "says nothing without"),
         ([*SHORT, "--least-nodes", "2", "--runs", "1"], "can't do with 2"),
