@@ -36,9 +36,10 @@ class Cloud:
     """A road's word for it, or ``none``."""
     why: str
     is_silent: bool = False
-    """Whether it has proved nothing, and only the firmware names it."""
+    """Whether it has proved nothing, and only the firmware names it: it is heard, blind at first,
+    as its server may only not be up yet."""
     unproven: tuple[str, ...] = ()
-    """The clouds that were asked in vain, where none has proved itself."""
+    """The other clouds that were asked in vain, where none has proved itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ async def _without_proof(
         words = await asyncio.to_thread(_firmware_names, road, dmi_dir)
         if words is not None:
             claim = f"{words} says that this is {road.cloud}, and its metadata server does not"
-            return Cloud(str(road.cloud), f"{claim} ({why})", is_silent=True, unproven=unproven)
+            others = tuple(name for name in unproven if name != road.cloud)
+            return Cloud(str(road.cloud), f"{claim} ({why})", is_silent=True, unproven=others)
     return Cloud(NONE, f"no cloud has proved itself ({why or 'none was asked'})", unproven=unproven)
 
 

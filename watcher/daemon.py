@@ -19,7 +19,7 @@ from watcher.actions.state_file import StateFile
 from watcher.actions.state_start import adopt_state
 from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
-from watcher.errors import ConfigError, StartFailed
+from watcher.errors import ConfigError
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import StateView
@@ -47,7 +47,8 @@ def run(config: Config) -> None:
 
     Raises:
         ConfigError: There is nothing to hear, or the run directory or boot id can't be used.
-        StartFailed: The run directory can't be used at the moment, or the cloud is silent.
+        StartFailed: The run directory can't be used at the moment, or holds a notice of a cloud
+            that proves nothing now.
     """
     boot_id = _boot_id()
     with held_alone(config.run_dir):
@@ -171,13 +172,7 @@ def _roads(config: Config, cloud: Cloud) -> list[Road[Any]]:
 
     Raises:
         ConfigError: There is none, or one lacks what it needs.
-        StartFailed: The cloud's metadata server is silent, and may only not be up yet.
     """
-    if cloud.is_silent:
-        raise StartFailed(
-            f"{cloud.why}. That may pass; start the daemon again, or set cloud = {cloud.name} to "
-            f"wait for it while it is blind, or cloud = {NONE} to do without"
-        )
     mine = [road for road in ROADS.values() if road.cloud in (None, cloud.name)]
     wanted = [road for road in mine if road.wanted(config.of(road.settings))]
     if not wanted:
@@ -192,7 +187,7 @@ def _roads(config: Config, cloud: Cloud) -> list[Road[Any]]:
 
 
 def _say(config: Config, cloud: Cloud) -> None:
-    is_surprising = cloud.name == NONE != config.cloud
+    is_surprising = cloud.is_silent or cloud.name == NONE != config.cloud
     level = logging.WARNING if is_surprising else logging.INFO
     log.log(level, "cloud cloud=%s why=%s", cloud.name, cloud.why)
     if config.dry_run:

@@ -12,7 +12,7 @@ from tests.support.watcher_process import WatcherProcess, control
 from watcher.cloud import Cloud
 from watcher.config import Config
 from watcher.daemon import _roads
-from watcher.errors import ConfigError, StartFailed
+from watcher.errors import ConfigError
 from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
@@ -60,9 +60,9 @@ async def test_daemon_refuses_to_start_when_no_cloud_is_there_and_nothing_else_i
     assert flag.read_text() == "as it was"
 
 
-def test_start_is_tried_again_when_the_cloud_is_only_silent() -> None:
-    """The message says how to start without waiting for it."""
-    with pytest.raises(StartFailed, match=r"the firmware says so.*cloud = aws.*cloud = none"):
-        _roads(Config(), Cloud("aws", "the firmware says so", is_silent=True))
+def test_cloud_is_heard_when_only_the_firmware_names_it() -> None:
+    """Its server may only not be up yet, and a daemon that does not run would not hear it then."""
+    roads = _roads(Config(), Cloud("aws", "the firmware says so", is_silent=True))
+    assert "aws" in {road.cloud for road in roads}
     with pytest.raises(ConfigError, match="nothing to hear"):
         _roads(Config(cloud="none"), Cloud("none", "as is set"))
