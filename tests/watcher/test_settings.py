@@ -103,6 +103,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "signal.name": "SIGUSR1",
         "dry_run": "true",
         "kubernetes.node": "on",
+        "kubernetes.watch": "off",
         "kubernetes.url": "https://10.0.0.1:443",
         "kubernetes.token_file": "/token",
         "kubernetes.authority_file": "/ca.crt",

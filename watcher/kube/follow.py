@@ -1,7 +1,7 @@
 """Follows objects: a list, then every change, and a list again where something was forgotten."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from watcher.errors import KubeGone, KubeMalformed, KubeUnavailable
@@ -19,14 +19,19 @@ WATCH_S = 300
 LEAST_WATCH_S = 1.0
 """A watch that ends sooner, in seconds, is none: something between us and the server ends it."""
 
+PAGE = 250
+"""Objects that are listed at once: Nodes have up to 30 KiB each, and an answer at most 16 MiB."""
+
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Everything that is there; what is not in it is gone."""
+    """What is there, in one part or several; what is in none of them is gone."""
 
     objects: tuple[JsonObject, ...]
+    is_first: bool = True
+    is_last: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Follower:
         """Begin with a list next time: what came could not be made use of."""
         self._version = None
 
-    async def news(self) -> AsyncIterator[Listed | Changed | Still]:
+    async def news(self) -> AsyncGenerator[Listed | Changed | Still, None]:
         """Yield a list first, then each change; never ends by itself.
 
         After an error the next call goes on where this one was, without a list unless the API
@@ -74,13 +79,11 @@ class Follower:
         """
         while True:
             if self._version is None:
-                listed = await self._client.get(self._path, fieldSelector=self._selector)
-                objects, version = items_of(listed)
-                yield Listed(objects)
-                self._version, self._is_fresh = version, True
+                async for part in self._list():
+                    yield part
             began = asyncio.get_running_loop().time()
             try:
-                async for one in self._watch(self._version):
+                async for one in self._watch(self._version or ""):
                     yield one
             except KubeGone:
                 self.forget()
@@ -93,7 +96,21 @@ class Follower:
                 if asyncio.get_running_loop().time() < began + LEAST_WATCH_S:
                     raise KubeUnavailable(f"watch {self._path}: ended as soon as it had begun")
 
-    async def _watch(self, version: str) -> AsyncIterator[Changed | Still]:
+    async def _list(self) -> AsyncGenerator[Listed, None]:
+        """Yield every part; a watch goes on from the version of the first."""
+        token, version, is_first = "", "", True
+        while token or is_first:
+            query = {"fieldSelector": self._selector, "limit": str(PAGE)}
+            query |= {"continue": token} if token else {}
+            listed = await self._client.get(self._path, **query)
+            objects, now = items_of(listed)
+            token = str(listed["metadata"].get("continue") or "")
+            version = now if is_first else version
+            yield Listed(objects, is_first, is_last=not token)
+            is_first = False
+        self._version, self._is_fresh = version, True
+
+    async def _watch(self, version: str) -> AsyncGenerator[Changed | Still, None]:
         query = {
             "watch": "1",
             "fieldSelector": self._selector,

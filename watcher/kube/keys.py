@@ -6,6 +6,9 @@ PREFIX = "reprieve.dev/"
 STATE = PREFIX + "state"
 """Annotation of a Node: for which notice and boot what was done to it, so that it can be undone."""
 
+NOTICE = PREFIX + "notice"
+"""Annotation of a Node: what the relay has heard about it. Nobody else writes it."""
+
 RECLAIM = PREFIX + "reclaim"
 """Taint of a Node that the cloud is about to take; its value is the kind of the notice."""
 

@@ -1,6 +1,6 @@
-"""This machine's Node in Kubernetes: what is done to it when the cloud takes the machine.
+"""This machine's Node in Kubernetes: what it says of its end, and what is done to it at a notice.
 
-The road hears nothing. It stands beside any cloud, and is open where there is an API server.
+The road stands beside any cloud, and is open where there is an API server.
 """
 
 import asyncio
@@ -14,12 +14,15 @@ from urllib.parse import urlsplit
 
 from watcher import setting_values
 from watcher.actions.node_desk import NodeDesk
+from watcher.actions.node_identity import judge
 from watcher.actions.node_mark import NodeMark
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
 from watcher.errors import ConfigError
 from watcher.kube.client import KubeClient
-from watcher.kube.node import NodeApi
+from watcher.kube.follow import Follower
+from watcher.kube.node import NODES, NodeApi
 from watcher.kube.place import AUTHORITY_FILE, TOKEN_FILE, Place
+from watcher.sources.kubernetes_node import KEYS, KubernetesNode, Own
 from watcher.sources.road import Kinds, Opened, Road, Site
 
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
@@ -27,11 +30,13 @@ _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesConfig:
-    """Whether this machine's Node is protected, and how the API server is reached."""
+    """Whether this machine's Node is protected and heard, and how the API server is reached."""
 
     node: str = "auto"
-    """``on``, ``off``, or ``auto``: where a pod has an API server and a service account's token.
-    The Node's name is the setting ``node`` at the top."""
+    """Whether the Node is protected: ``on``, ``off``, or ``auto``: where a pod has an API server
+    and a service account's token. The Node's name is the setting ``node`` at the top."""
+    watch: str = "auto"
+    """Whether what the Node says of its end is heard; the same words."""
     url: str | None = None
     """The API server; in a pod KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT say it."""
     token_file: Path = TOKEN_FILE
@@ -56,6 +61,7 @@ def _url(value: object) -> str:
 READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "node": setting_values.one_of("auto", "on", "off"),
+        "watch": setting_values.one_of("auto", "on", "off"),
         "url": _url,
         "token_file": setting_values.path,
         "authority_file": setting_values.path,
@@ -72,9 +78,14 @@ def ambient(environment: Mapping[str, str]) -> dict[str, tuple[object, str]]:
     return {"url": (url, f"environment {_HOST}")}
 
 
-def wanted(_config: KubernetesConfig) -> Kinds:
-    """Return nothing: the Node is only written to."""
-    return {}
+def wanted(config: KubernetesConfig) -> Kinds:
+    """Return the source if the Node is to be heard.
+
+    Raises:
+        ConfigError: It is, and there is no API server.
+    """
+    is_heard = _is_on(config, "watch", config.watch)
+    return {KubernetesNode.name: KubernetesNode.kinds} if is_heard else {}
 
 
 def is_protected(config: KubernetesConfig) -> bool:
@@ -83,13 +94,18 @@ def is_protected(config: KubernetesConfig) -> bool:
     Raises:
         ConfigError: It is, and there is no API server.
     """
-    if config.node == "auto":
+    return _is_on(config, "node", config.node)
+
+
+def _is_on(config: KubernetesConfig, setting: str, word: str) -> bool:
+    if word == "auto":
         return config.url is not None and os.access(config.token_file, os.R_OK)
-    if config.node == "on" and config.url is None:
+    if word == "on" and config.url is None:
         raise ConfigError(
-            f"kubernetes.node = on needs the API server's URL: kubernetes.url, or in a pod {_HOST}"
+            f"kubernetes.{setting} = on needs the API server's URL: kubernetes.url, or in a pod "
+            f"{_HOST}"
         )
-    return config.node == "on"
+    return word == "on"
 
 
 @asynccontextmanager
@@ -98,6 +114,13 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
     place = Place(config.url or "", config.token_file, config.authority_file)
     tls = await asyncio.to_thread(place.tls)
     async with KubeClient(place, tls, is_dry_run=site.is_dry_run) as client:
+        is_heard, has_actions = await asyncio.to_thread(
+            lambda: (bool(wanted(config)), is_protected(config))
+        )
+        sources = (_source(client, site),) if is_heard else ()
+        if not has_actions:
+            yield Opened(sources=sources, keepers=(client.keep_warm,))
+            return
         desk = NodeDesk(NodeApi(client, site.node), site.boot_id, site.state, site.facts)
         actions = (
             NodeMark(desk, client, site.now),
@@ -105,7 +128,18 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
             Taint(desk),
             ExcludeFromLoadBalancers(desk),
         )
-        yield Opened(sources=(), keepers=(client.keep_warm, desk.keep), actions=actions)
+        yield Opened(sources=sources, keepers=(client.keep_warm, desk.keep), actions=actions)
+
+
+def _source(client: KubeClient, site: Site) -> KubernetesNode:
+    name = KubernetesNode.name
+    return KubernetesNode(
+        Follower(client, NODES, f"metadata.name={site.node}"),
+        Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id)),
+        site.health(name, KEYS),
+        site.now,
+        site.left_by(name),
+    )
 
 
 ROAD = Road(

@@ -4,7 +4,7 @@ Unlike a metadata key such a source does not show what is in force: it has to be
 over a restart.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from watcher.errors import SourceMalformed
 from watcher.notice import Notice
@@ -47,6 +47,21 @@ class Told:
         """Take in that this notice is in force and no other is."""
         others = [known for known in self._standing.values() if known.id != seen.id]
         return [*self.heard(seen), *self._over(others, "replaced")]
+
+    def exactly(self, seen: Iterable[Notice]) -> list[Notice]:
+        """Take in that these notices are in force and no others are."""
+        every = {notice.id: notice for notice in seen}
+        others = [known for known in self._standing.values() if known.id not in every]
+        news = [heard for notice in every.values() for heard in self.heard(notice)]
+        return [*news, *self._over(others, "over")]
+
+    def outlived(self, is_over: Callable[[Notice], bool]) -> list[Notice]:
+        """Take in that the node has outlived those notices of which that holds."""
+        known = [notice for notice in self._standing.values() if is_over(notice)]
+        return self._over(known, "survived")
+
+    def __contains__(self, notice_id: str) -> bool:
+        return notice_id in self._standing
 
     def none(self) -> list[Notice]:
         """Take in that no notice is in force."""

@@ -136,6 +136,27 @@ async def test_follower_goes_on_with_the_new_token_when_the_old_one_is_void(hear
     assert heard.errors == []
 
 
+async def test_follower_lists_in_parts_when_there_are_many_objects(
+    own: OwnNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And begins anew when the server has forgotten the version of the first part meanwhile."""
+    monkeypatch.setattr(follow, "PAGE", 2)
+    for number in range(4):
+        own.cluster.add_node(f"node-{number}")
+    own.server.faults.add(expired(1, 2), verb="list", times=1)
+    follower = Follower(own.client, NODES, "")
+    with pytest.raises(KubeGone):
+        await anext(follower.news())
+    news = follower.news()
+    parts = [await anext(news) for _ in range(3)]
+    assert [
+        (len(one.objects), one.is_first, one.is_last) for one in parts if isinstance(one, Listed)
+    ] == [(2, True, False), (2, False, False), (1, False, True)]
+    own.cluster.add_node("node-5")
+    assert isinstance(await anext(news), Still)
+    assert isinstance(await anext(news), Changed)
+
+
 async def test_follower_fails_when_lists_and_watches_are_refused(own: OwnNode) -> None:
     """Each failure is told: it is unknown what is there."""
     follower = Follower(own.client, NODES, "metadata.name=node-a")
