@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
@@ -69,6 +70,8 @@ def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
             return _launch(options, torchruns)
         case "plan":
             return _plan(options)
+        case "manifest":
+            return _manifest(options)
         case _:
             return _checkpoints(options)
 
@@ -116,6 +119,12 @@ def _checkpoints(options: argparse.Namespace) -> int:
         ) from error
 
 
+def _manifest(options: argparse.Namespace) -> int:
+    from trainer_hooks.commands.manifests import print_manifest  # noqa: PLC0415 - launch is quicker
+
+    return print_manifest(options)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="reprieve-trainer", description="Training that survives the loss of its node."
@@ -139,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     add_checkpoints(commands)
+    add_manifests(commands)
     add_plan_command(commands)
     return parser
 

@@ -1,0 +1,96 @@
+"""A Slurm of one node: stand-ins for ``srun`` and ``scontrol``, and a batch script under them."""
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_SRUN = """\
+#!/bin/bash
+# As srun(1): runs the command on each node, hands signals on to it, exits with its code.
+while [[ $1 == --* ]]; do echo "$1" >> "$SLURM_LOG/srun"; shift; done
+SLURM_NODEID=0 "$@" &
+task=$!
+trap 'kill -TERM "$task"' TERM
+until wait "$task"; code=$?; ! kill -0 "$task" 2> /dev/null; do :; done
+wait "$task"
+"""
+
+_SCONTROL = """\
+#!/bin/bash
+echo "$@" >> "$SLURM_LOG/scontrol"
+case $1 in
+  show) printf 'node-a\\nnode-b\\n' ;;
+  requeue) exit "${REQUEUE_FAILS:-0}" ;;
+esac
+"""
+
+_TRAINER = """\
+#!/bin/bash
+printf '%s\\n' "$@" > "$SLURM_LOG/trainer"
+trap 'echo TERM >> "$SLURM_LOG/signals"; exit 75' TERM
+touch "$SLURM_LOG/started"
+if [[ -n $TRAINER_EXITS ]]; then exit "$TRAINER_EXITS"; fi
+# A pipe that nobody writes to: waits for the signal, and leaves no process behind.
+while :; do read -r -t 60 <> "$SLURM_LOG/nothing"; done
+"""
+"""Notes its words, and ends with a code or, at a signal, as the launcher does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slurm:
+    """Where the stand-ins are, and what they have noted."""
+
+    directory: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @classmethod
+    def at(cls, directory: Path) -> "Slurm":
+        """Install it."""
+        (directory / "bin").mkdir()
+        for name, text in (
+            ("srun", _SRUN),
+            ("scontrol", _SCONTROL),
+            ("reprieve-trainer", _TRAINER),
+        ):
+            program = directory / "bin" / name
+            program.write_text(text)
+            program.chmod(0o755)
+        os.mkfifo(directory / "nothing")
+        return cls(directory)
+
+    def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
+        """Start a batch script as slurmd does: with the job's variables, and nothing else."""
+        path = self.directory / "batch.sh"
+        path.write_text(script)
+        path.chmod(0o755)
+        batch = subprocess.Popen(
+            [path],
+            text=True,
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                "PATH": f"{self.directory}/bin:/usr/bin:/bin",
+                "SLURM_LOG": str(self.directory),
+                "SLURM_JOB_ID": "4711",
+                "SLURM_JOB_NODELIST": "node-[a-b]",
+                "TRAINER_EXITS": "",
+                **environment,
+            },
+        )
+        self.started.append(batch)
+        return batch
+
+    def close(self) -> None:
+        """Kill what a failed test has left running."""
+        for batch in self.started:
+            if batch.poll() is None:
+                os.killpg(batch.pid, signal.SIGKILL)
+                batch.communicate()
+
+    def noted(self, name: str) -> list[str]:
+        """Return the lines that a stand-in has written."""
+        path = self.directory / name
+        return path.read_text().splitlines() if path.exists() else []
