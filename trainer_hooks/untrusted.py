@@ -32,8 +32,17 @@ def read_json_object(path: Path, *, max_bytes: int, may_be_linked: bool = False)
         UntrustedFileError: The file is of another kind, too large, or no JSON object.
     """
     max_links = sys.maxsize if may_be_linked else 1
+    return parse_json_object(_read_plain_file(path, max_bytes, max_links), path)
+
+
+def parse_json_object(text: bytes, path: object) -> dict[str, Json]:
+    """Parse one JSON object that was read from ``path``.
+
+    Raises:
+        UntrustedFileError: It is none.
+    """
     try:
-        data = json.loads(_read_plain_file(path, max_bytes, max_links).decode())
+        data = json.loads(text.decode())
     except (ValueError, RecursionError) as error:
         raise UntrustedFileError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
@@ -41,6 +50,17 @@ def read_json_object(path: Path, *, max_bytes: int, may_be_linked: bool = False)
     if is_deeper(data, MAX_DEPTH):
         raise UntrustedFileError(f"{path} is nested deeper than {MAX_DEPTH} levels")
     return data
+
+
+def read_plain_file(path: Path, *, max_bytes: int) -> bytes:
+    """Read a plain file with one hard link, of at most ``max_bytes`` bytes.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        OSError: This process is out of descriptors or memory, which says nothing of the file.
+        UntrustedFileError: The file is of another kind, or too large.
+    """
+    return _read_plain_file(path, max_bytes, 1)
 
 
 def _read_plain_file(path: Path, max_bytes: int, max_links: int) -> bytes:

@@ -1,0 +1,115 @@
+"""What a ledger says of C, D, R and M."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainer_hooks.errors import ConfigError
+from trainer_hooks.waste.account import Kind, Segment
+from trainer_hooks.waste.estimate import (
+    Dispersion,
+    MtbiEstimate,
+    Uptime,
+    dispersion,
+    estimate_mtbi,
+    mean_of_late_s,
+    typical_stall_s,
+)
+from trainer_hooks.waste.interval import Costs
+from trainer_hooks.waste.lineage import Attempt
+from trainer_hooks.waste.records import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What was measured, oldest first."""
+
+    uptimes: tuple[Uptime, ...]
+    stalls_s: tuple[float, ...]
+    lags_s: tuple[float, ...]
+    restarts_s: tuple[float, ...]
+    """From an interruption to the next step, waiting for capacity aside."""
+
+    @property
+    def mtbi(self) -> MtbiEstimate:
+        """M.
+
+        Raises:
+            ConfigError: Nothing has run yet.
+        """
+        return estimate_mtbi(self.uptimes)
+
+    @property
+    def dispersion(self) -> Dispersion | None:
+        """Whether the interruptions came at random, if that can be said."""
+        return dispersion(self.uptimes)
+
+    def costs(self) -> Costs:
+        """Return C, D, R and M as they were measured.
+
+        Raises:
+            ConfigError: There is no save, or no running time, to measure.
+        """
+        if not self.stalls_s:
+            raise ConfigError("the ledger has no save yet, so C is not known")
+        return Costs(
+            mtbi_s=self.mtbi.mtbi_s,
+            stall_s=max(typical_stall_s(self.stalls_s), 1e-6),
+            commit_lag_s=mean_of_late_s(self.lags_s) if self.lags_s else 0.0,
+            restart_s=mean_of_late_s(self.restarts_s) if self.restarts_s else 0.0,
+            can_restart_fail=False,  # M is of running time alone
+        )
+
+
+def history(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> History:
+    """Measure what can be measured from a run's attempts and their timeline."""
+    return History(
+        uptimes=tuple(_uptimes(attempts)),
+        stalls_s=tuple(save.ended - save.began for a in attempts for save in a.saves),
+        lags_s=tuple(lag for attempt in attempts for lag in lags_s(attempt)),
+        restarts_s=tuple(_restarts_s(attempts, segments)),
+    )
+
+
+def lags_s(attempt: Attempt) -> list[float]:
+    """Return how long after its stall each save of an attempt was committed."""
+    ended = {save.step: save.ended for save in attempt.saves}
+    return [
+        max(0.0, commit.at - ended[commit.step])
+        for commit in attempt.commits
+        if commit.step in ended
+    ]
+
+
+def is_interrupted(attempt: Attempt, *, is_last: bool) -> bool:
+    """Tell whether an interruption has ended this attempt: no drill, no end of the run."""
+    if attempt.end is None:
+        return not is_last
+    return attempt.end.outcome in {Outcome.PREEMPTED, Outcome.FAILED}
+
+
+def _uptimes(attempts: Sequence[Attempt]) -> list[Uptime]:
+    return [
+        Uptime(
+            running_s=attempt.steps[-1].ended - attempt.steps[0].began,
+            is_interrupted=is_interrupted(attempt, is_last=attempt is attempts[-1]),
+        )
+        for attempt in attempts
+        if attempt.steps  # a start that never ran was interrupted in its restart
+    ]
+
+
+def _restarts_s(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> list[float]:
+    """Return the restart after each interruption, all starts until a step ran taken together."""
+    restarts: list[float] = []
+    spent = {attempt.begin.attempt: 0.0 for attempt in attempts}
+    for segment in segments:
+        if segment.kind is Kind.RESTART:
+            spent[segment.attempt] += segment.seconds
+    since_s, has_run = 0.0, False
+    for attempt in attempts:
+        since_s += spent[attempt.begin.attempt]
+        if attempt.steps:
+            if has_run:
+                restarts.append(since_s)
+            has_run, since_s = True, 0.0
+    return restarts

@@ -1,0 +1,75 @@
+"""Every interruption of a real run: when, how it was told, what it cost."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from trainer_hooks.waste.account import Kind, Segment
+from trainer_hooks.waste.lineage import Attempt
+from trainer_hooks.waste.records import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interruption:
+    """One end of running, and the way back."""
+
+    attempt: int
+    at: float
+    """The last that was heard of the attempt."""
+    outcome: Outcome | None
+    """How it left; None: it was killed."""
+    noticed_s: float | None
+    """How long before its end a notice was heard of; None: there was none."""
+    at_step: int
+    """Steps that were finished."""
+    resumed_step: int
+    """Where the next attempt went on."""
+    rework_gpu_s: float
+    restart_gpu_s: float
+    waiting_gpu_s: float
+    back_s: float
+    """Until the next attempt's first step, or until now."""
+
+    @property
+    def lost_steps(self) -> int:
+        """Steps to be done again."""
+        return max(0, self.at_step - self.resumed_step)
+
+    @property
+    def cost_gpu_s(self) -> float:
+        """All that it cost."""
+        return self.rework_gpu_s + self.restart_gpu_s + self.waiting_gpu_s
+
+
+def interruptions(
+    attempts: Sequence[Attempt], segments: Sequence[Segment]
+) -> tuple[Interruption, ...]:
+    """Return what ended each attempt but the last. Drills are among them, with their name."""
+    return tuple(_interruptions(attempts, segments))
+
+
+def _interruptions(
+    attempts: Sequence[Attempt], segments: Sequence[Segment]
+) -> Iterator[Interruption]:
+    spent: dict[tuple[int, Kind], float] = {}
+    for segment in segments:
+        key = segment.attempt, segment.kind
+        spent[key] = spent.get(key, 0.0) + segment.gpu_s
+    for attempt, following in pairwise(attempts):
+        if attempt.end is not None and attempt.end.outcome is Outcome.FINISHED:
+            continue
+        number, after = attempt.begin.attempt, following.begin.attempt
+        last = attempt.last_at
+        back = following.steps[0].began if following.steps else following.last_at
+        yield Interruption(
+            attempt=number,
+            at=last,
+            outcome=None if attempt.end is None else attempt.end.outcome,
+            noticed_s=last - attempt.notices[0].at if attempt.notices else None,
+            at_step=attempt.steps[-1].end if attempt.steps else attempt.begin.resumed_step,
+            resumed_step=following.begin.resumed_step,
+            rework_gpu_s=spent.get((number, Kind.REWORK), 0.0),
+            restart_gpu_s=spent.get((after, Kind.RESTART), 0.0),
+            waiting_gpu_s=spent.get((after, Kind.WAITING), 0.0),
+            back_s=back - last,
+        )

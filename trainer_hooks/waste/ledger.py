@@ -1,0 +1,158 @@
+"""The ledger: what happened when, written as it happens, beside the checkpoints.
+
+One file an attempt, ``.ledger/a17-5f3c.jsonl``, so that nobody ever writes to another's: a process
+that was taken for dead can't spoil the record of its successor. Lines are only appended. Whoever is
+killed leaves at most half a line, and the seconds since his last one.
+
+Nothing of the training waits for it: a thread of its own writes, and what it can't write is lost
+with a warning.
+"""
+
+import json
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from trainer_hooks.waste.records import (
+    Begin,
+    Committed,
+    End,
+    Heard,
+    Outcome,
+    Part,
+    Record,
+    Saved,
+    Spent,
+    Steps,
+    to_json,
+)
+
+log = logging.getLogger(__name__)
+
+FOLDER = ".ledger"
+
+WRITE_EVERY_S = 10.0
+"""Steps are written this often, if no save comes before: what a kill may take from the record."""
+
+CLOSE_S = 1.0
+"""How long leaving waits for the last lines. A deadline is no time to wait for a disk."""
+
+
+class Ledger:
+    """Writes one attempt's record. Rank 0 has one; any thread may note, one trains.
+
+    Args:
+        root: The checkpoint directory.
+        begin: Of this attempt.
+        now_s: The clock that runs on evenly; ``time.time`` is asked once.
+    """
+
+    def __init__(
+        self, root: Path, begin: Begin, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now_s = now_s
+        self._offset_s = time.time() - now_s()
+        self._steps: Steps | None = None
+        self._is_warm = False
+        self._written_s = now_s()
+        name = f"a{begin.attempt}-{begin.token}.jsonl"
+        self._writer = _Writer(root / FOLDER / name)
+        self._writer.put(begin)
+
+    def now(self) -> float:
+        """Return the instant, as it is recorded."""
+        return self._now_s() + self._offset_s
+
+    def note_part(self, part: Part, began: float, ended: float | None = None) -> None:
+        """Note a part of the restart that has ended, now unless it is said when."""
+        ended = self.now() if ended is None else ended
+        self._writer.put(Spent(part=part, began=began, ended=max(began, ended)))
+
+    def note_step(self, step: int, began: float, ended: float, straggler_s: float = 0.0) -> None:
+        """Note a step that was finished. The training thread calls it after each."""
+        whole = self._steps
+        if whole is not None and whole.end == step:
+            self._steps = Steps(
+                first=whole.first,
+                end=step + 1,
+                began=whole.began,
+                ended=ended,
+                straggler_s=whole.straggler_s + straggler_s,
+            )
+        else:
+            self._write_steps()
+            self._steps = Steps(
+                first=step, end=step + 1, began=began, ended=ended, straggler_s=straggler_s
+            )
+        if not self._is_warm or self._now_s() - self._written_s >= WRITE_EVERY_S:
+            self._is_warm = True  # the first step is a record of its own: it takes longer
+            self._write_steps()
+
+    def note_save(self, step: int, began: float, ended: float) -> None:
+        """Note the stall of a save, after ``step`` steps. The training thread calls it."""
+        self._write_steps()
+        self._writer.put(Saved(step=step, began=began, ended=ended))
+
+    def note_commit(self, step: int, at: float) -> None:
+        """Note that a save has become a checkpoint."""
+        self._writer.put(Committed(step=step, at=at))
+
+    def note_notice(self, notice_id: str) -> None:
+        """Note that a notice was heard of."""
+        self._writer.put(Heard(at=self.now(), id=notice_id))
+
+    def close(self, outcome: Outcome, step: int) -> None:
+        """Write what is left, and that this attempt leaves. Takes at most ``CLOSE_S``."""
+        self._write_steps()
+        self._writer.put(End(at=self.now(), outcome=outcome, step=step))
+        self._writer.close()
+
+    def _write_steps(self) -> None:
+        if self._steps is not None:
+            self._writer.put(self._steps)
+            self._steps = None
+            self._written_s = self._now_s()
+
+
+class _Writer:
+    """Appends records to a file from a thread of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._records: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="ledger", daemon=True)
+        self._thread.start()
+
+    def put(self, record: Record) -> None:
+        """Have a record written soon. Never blocks."""
+        self._records.put(record)
+
+    def close(self) -> None:
+        """Wait a moment until all is written."""
+        self._records.put(None)
+        self._thread.join(CLOSE_S)
+
+    def _write(self) -> None:
+        descriptor = None
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self._path, flags, 0o644)
+            while (record := self._records.get()) is not None:
+                line = json.dumps(to_json(record), separators=(",", ":")) + "\n"
+                os.write(descriptor, line.encode("ascii"))
+                if self._records.empty():
+                    os.fsync(descriptor)
+        except OSError as error:
+            log.warning(
+                "%s can't be written, so what this run wastes is not known: %s", self._path, error
+            )
+            while self._records.get() is not None:
+                pass  # what comes is lost, and nobody's memory grows
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
