@@ -63,6 +63,21 @@ class SignalConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DrainConfig:
+    """Which pods leave a Node that is to go, and when."""
+
+    scope: str = "all"
+    """``all``, ``trainers`` for those in which a trainer runs, or ``off``."""
+    selector: str | None = None
+    """Labels that a pod has to have to be drained, as for ``kubectl -l``; none for any pod."""
+    after_s: float = 0.0
+    """Seconds that pods without a trainer stay, for load balancers to send them nothing more."""
+    grace_s: float = 30.0
+    """Seconds before the deadline from which pods are deleted whatever their budgets say: what they
+    have to end in. At most a third of the window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Everything the daemon can be told."""
 
@@ -81,6 +96,7 @@ class Config:
     relay: RelayConfig = RelayConfig()
     faces: FacesConfig = FacesConfig()
     signal: SignalConfig = SignalConfig()
+    drain: DrainConfig = DrainConfig()
     sections: tuple[object, ...] = ()
     """The settings of each road, in a dataclass that the road's own file defines."""
 

@@ -134,6 +134,8 @@ class Daemon:
             self._adopted,
             self._config.node,
             self._writer.boot_id,
+            self._config.run_dir,
+            self._config.drain,
             is_dry_run=self._config.dry_run,
         )
         async with AsyncExitStack() as stack:

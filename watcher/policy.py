@@ -29,7 +29,7 @@ class Rule:
 
 _TELL = ("flag_file",)
 _STOP_LOCAL = (*_TELL, "signal")
-_STOP = (*_STOP_LOCAL, "node_mark", "cordon", "taint", "lb_exclusion")
+_STOP = (*_STOP_LOCAL, "node_mark", "cordon", "taint", "lb_exclusion", "drain")
 
 POLICY: Mapping[NoticeKind, Rule] = MappingProxyType(
     {

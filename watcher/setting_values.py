@@ -28,6 +28,14 @@ _SUBSCRIPTION = re.compile(
     rf"projects/{_PROJECT}/subscriptions/[A-Za-z][\w.~+%-]{{2,254}}", re.ASCII
 )
 _ZONE = r"[a-z0-9-]{1,63}"
+_LABEL = r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_LABEL_VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
+_TERM = (
+    rf"(?:!?{_LABEL}|{_LABEL} *(?:=|==|!=) *{_LABEL_VALUE}"
+    rf"|{_LABEL} +(?:in|notin) +\( *{_LABEL_VALUE}(?: *, *{_LABEL_VALUE})* *\))"
+)
+_SELECTOR = re.compile(rf"{_TERM}(?: *, *{_TERM})*")
+"""Source: Kubernetes documentation, "Labels and Selectors" (read 2026-11-30)."""
 _FLEET = re.compile(rf"{_PROJECT}/{_ZONE}(,{_ZONE}){{0,99}}")
 
 
@@ -122,13 +130,28 @@ def path(value: object) -> Path:
 
 def seconds(value: object) -> float:
     """Return seconds, less than a day."""
-    try:
-        number = float(value) if isinstance(value, str | int | float) else -1.0
-    except (ValueError, OverflowError):
-        number = -1.0
-    if isinstance(value, bool) or not 0 < number < 86_400:
+    number = _number(value)
+    if not 0 < number < 86_400:
         raise ValueError("seconds, more than 0 and less than a day")
     return number
+
+
+def pause(value: object) -> float:
+    """Return seconds for which something waits, perhaps not at all."""
+    number = _number(value)
+    if not 0 <= number < 86_400:
+        raise ValueError("seconds, from 0 to less than a day")
+    return number
+
+
+def _number(value: object) -> float:
+    """Return a number, or -1 for what is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return -1.0
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return -1.0
 
 
 def call_limit(value: object) -> float:
@@ -179,6 +202,13 @@ def api_url(value: object) -> str:
     if not is_safe or split.query or split.fragment:
         raise ValueError(expected)
     return split.geturl().rstrip("/")
+
+
+def label_selector(value: object) -> str:
+    """Return a selector of pods by their labels."""
+    if not isinstance(value, str) or len(value) > 1024 or not _SELECTOR.fullmatch(value):
+        raise ValueError("a selector of labels such as app=web,tier in (a,b),!batch")
+    return value
 
 
 def address(value: object) -> Address:

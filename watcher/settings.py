@@ -14,7 +14,7 @@ from typing import Any
 
 from watcher import setting_values
 from watcher.cloud import AUTO, NONE
-from watcher.config import Config, FacesConfig, RelayConfig, SignalConfig
+from watcher.config import Config, DrainConfig, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
 from watcher.sources import CLOUDS, ROADS
 
@@ -44,6 +44,10 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "relay.handler": setting_values.text,
         "faces.listen": setting_values.address,
         "faces.blind_limit_s": setting_values.seconds,
+        "drain.scope": setting_values.one_of("all", "trainers", "off"),
+        "drain.selector": setting_values.label_selector,
+        "drain.after_s": setting_values.pause,
+        "drain.grace_s": setting_values.seconds,
         "signal.pid_file": setting_values.path,
         "signal.name": setting_values.signal,
         **{
@@ -179,6 +183,7 @@ def _build(values: Mapping[str, Any]) -> Config:
         relay=RelayConfig(**section("relay")),
         faces=FacesConfig(**section("faces")),
         signal=SignalConfig(**section("signal")),
+        drain=DrainConfig(**section("drain")),
         sections=tuple(
             road.settings(**found) for name, road in ROADS.items() if (found := section(name))
         ),

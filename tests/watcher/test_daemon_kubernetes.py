@@ -21,7 +21,7 @@ from watcher.simulator.server import make_app, serving
 
 pytestmark = pytest.mark.e2e
 
-ON_NODE = {"node_mark", "cordon", "taint", "lb_exclusion"}
+ON_NODE = {"node_mark", "cordon", "taint", "lb_exclusion", "drain"}
 MINE = f"aws:///eu-west-1a/{DEFAULT_INSTANCE_ID}"
 
 

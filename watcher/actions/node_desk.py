@@ -147,18 +147,29 @@ class NodeDesk:
             raise ActionDryRun(f"not stored, but the API server would have: {what}")
         return what
 
-    async def _settle(self, wanted: Wanted) -> Node:
-        if Step.MARK not in wanted:
-            # Before the annotation that says so: after it nobody would know of the condition.
-            left = left_on(await self._own())
-            if left is not None and left.done.is_marked:
-                await self.api.remove_condition(CONDITION)
-        return await self.api.edit(partial(self._change, wanted))
+    async def own(self) -> Node:
+        """Return the Node, which is this machine's for certain, or as far as its name says.
 
-    async def _own(self) -> Node:
+        Raises:
+            KubeError: It can't be read.
+            ActionRefused: It is another machine's.
+            ActionRetryable: It may be, so far.
+        """
         node = await self.api.get()
         self._require_own(node)
         return node
+
+    def in_force(self) -> tuple[Standing, ...]:
+        """Return the notices in force, the most urgent first."""
+        return self._state.in_force()
+
+    async def _settle(self, wanted: Wanted) -> Node:
+        if Step.MARK not in wanted:
+            # Before the annotation that says so: after it nobody would know of the condition.
+            left = left_on(await self.own())
+            if left is not None and left.done.is_marked:
+                await self.api.remove_condition(CONDITION)
+        return await self.api.edit(partial(self._change, wanted))
 
     def _change(self, wanted: Wanted, node: Node) -> Mapping[str, object] | None:
         self._require_own(node)

@@ -12,6 +12,12 @@ NOTICE = PREFIX + "notice"
 RECLAIM = PREFIX + "reclaim"
 """Taint of a Node that the cloud is about to take; its value is the kind of the notice."""
 
+EVICT = PREFIX + "evict"
+"""Annotation of a pod, set by its owner: ``never``, ``last`` or ``now``."""
+
+TRAINER = PREFIX + "trainer"
+"""Annotation of a pod in which a trainer runs that can't say so itself."""
+
 CONDITION = "ReclaimPending"
 """Condition of a Node with a notice in force; a condition's type has no prefix by custom."""
 

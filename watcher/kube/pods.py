@@ -22,9 +22,10 @@ class PodApi:
         self.selector = f"spec.nodeName={node}"
         """What of all pods are this node's, for a list and for a watch."""
 
-    async def list(self) -> tuple[Pod, ...]:
-        """Return every pod on the node; raises KubeError."""
-        listed = await self._client.get(PODS, fieldSelector=self.selector)
+    async def list(self, labels: str | None = None) -> tuple[Pod, ...]:
+        """Return every pod on the node, or those whose labels fit a selector; raises KubeError."""
+        query = {"labelSelector": labels} if labels else {}
+        listed = await self._client.get(PODS, fieldSelector=self.selector, **query)
         return tuple(pod_of(item) for item in items_of(listed)[0])
 
     async def evict(self, pod: Pod, grace_s: int) -> None:

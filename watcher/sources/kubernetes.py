@@ -13,10 +13,12 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from watcher import setting_values
+from watcher.actions.drain import Drain
 from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_identity import judge
 from watcher.actions.node_mark import NodeMark
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
+from watcher.actions.trainer_look import TrainerLook
 from watcher.errors import ConfigError
 from watcher.kube.client import KubeClient
 from watcher.kube.follow import Follower
@@ -122,11 +124,13 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
             yield Opened(sources=sources, keepers=(client.keep_warm,))
             return
         desk = NodeDesk(NodeApi(client, site.node), site.boot_id, site.state, site.facts)
+        look = TrainerLook(site.run_dir, site.boot_id)
         actions = (
             NodeMark(desk, client, site.now),
             Cordon(desk),
             Taint(desk),
             ExcludeFromLoadBalancers(desk),
+            Drain(desk, client, look, site.drain, site.now),
         )
         yield Opened(sources=sources, keepers=(client.keep_warm, desk.keep), actions=actions)
 

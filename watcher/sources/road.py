@@ -7,9 +7,11 @@ is the only place that knows them all, so another cloud is a file and a line the
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from watcher.actions.base import Action
+from watcher.config import DrainConfig
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice, NoticeKind
@@ -33,6 +35,8 @@ class Site:
         adopted: Notices that an earlier run of the daemon has left in force.
         node: This machine's name in the cluster.
         boot_id: This boot's.
+        run_dir: The run directory.
+        drain: Which pods leave a Node that is to go.
         is_dry_run: Whether everything is only tried.
         healths: The health of every source that was opened so far.
     """
@@ -43,6 +47,8 @@ class Site:
     adopted: tuple[Notice, ...] = ()
     node: str = ""
     boot_id: str = ""
+    run_dir: Path = Path("/run/reprieve")
+    drain: DrainConfig = field(default_factory=DrainConfig)
     is_dry_run: bool = False
     healths: list[SourceHealth] = field(default_factory=list)
 

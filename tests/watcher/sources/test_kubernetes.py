@@ -91,7 +91,7 @@ async def test_road_brings_the_actions_on_our_node(token: Path) -> None:
         site.health("aws_imds", ("spot",)).facts["instanceId"] = "i-0123"
         async with opened(config, site) as road:
             names = [action.name for action in road.actions]
-            assert names == ["node_mark", "cordon", "taint", "lb_exclusion"]
+            assert names == ["node_mark", "cordon", "taint", "lb_exclusion", "drain"]
             assert site.facts() == {"instanceId": "i-0123"}
             assert len(road.keepers) == 2
 
