@@ -4,7 +4,9 @@ The file is a pickle, and a pickle can name any function to call. This reader kn
 that an index of tensors is made of, and refuses everything else by name.
 """
 
+import io
 import pickle
+import pickletools
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,16 @@ class _IndexUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+def _refuse_bomb(data: bytes) -> None:
+    """Refuse a pickle that numbers an object higher than it has bytes.
+
+    The unpickler makes room for as many as the number says: five bytes can take all the memory.
+    """
+    for opcode, argument, _ in pickletools.genops(data):
+        if "PUT" in opcode.name and argument is not None and argument > len(data):
+            raise pickle.UnpicklingError(f"it numbers an object {argument}")
+
+
 class SafeReader(FileSystemReader):
     """DCP's file reader with a ``.metadata`` that cannot run anything."""
 
@@ -59,7 +71,9 @@ class SafeReader(FileSystemReader):
         path = self._directory / ".metadata"
         try:
             with path.open("rb") as file:
-                metadata = _IndexUnpickler(file).load()
+                data = file.read()
+            _refuse_bomb(data)
+            metadata = _IndexUnpickler(io.BytesIO(data)).load()
         except Exception as error:  # what damage to a pickle raises is not to be foreseen
             raise CheckpointError(f"{path} is not an index of tensors: {error}") from error
         if not isinstance(metadata, Metadata):

@@ -128,6 +128,15 @@ def test_index_is_refused_when_it_is_not_there(tmp_path: Path) -> None:
         SafeReader(tmp_path).read_metadata()
 
 
+@pytest.mark.parametrize("put", [b"r" + (2**31).to_bytes(4, "little"), b"p2147483648\n"])
+def test_index_is_refused_when_a_few_bytes_of_it_would_take_all_memory(
+    tmp_path: Path, put: bytes
+) -> None:
+    """The unpickler makes room for as many objects as a number in it says."""
+    with pytest.raises(CheckpointError, match="it numbers an object 2147483648"):
+        read(tmp_path, b"\x80\x04Ka" + put + b".")
+
+
 def test_index_is_refused_when_it_is_cut_anywhere(tmp_path: Path, index: bytes) -> None:
     """At no length does half an index pass for a whole one."""
     for length in range(0, len(index), 7):
