@@ -17,6 +17,7 @@ from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 from trainer_hooks.waste.plan_flags import add_plan_command
+from trainer_hooks.waste.report_command import add_report_command, run_report
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,8 @@ def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
             return _launch(options, torchruns)
         case "plan":
             return _plan(options)
+        case "report":
+            return _report(options)
         case "manifest":
             return _manifest(options)
         case _:
@@ -105,6 +108,11 @@ def _plan(options: argparse.Namespace) -> int:
     from trainer_hooks.waste.plan_command import run_plan  # noqa: PLC0415 - --help needs none of it
 
     run_plan(options)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    run_report(options)
     return 0
 
 
@@ -150,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     add_checkpoints(commands)
     add_manifests(commands)
     add_plan_command(commands)
+    add_report_command(commands)
     return parser
 
 

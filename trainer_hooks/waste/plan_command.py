@@ -16,6 +16,7 @@ from trainer_hooks.waste.plan_json import article_json, plan_json
 from trainer_hooks.waste.plan_text import plan_text
 from trainer_hooks.waste.played import Assumed, Chance, play, replay
 from trainer_hooks.waste.progress import ProgressBar
+from trainer_hooks.waste.report import make_report
 from trainer_hooks.waste.traces import read_trace
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,8 @@ def run_plan(options: argparse.Namespace) -> None:
         _say(json.dumps(article_json(table), indent=2) if options.json else article_text(table))
         return
     trace = None if options.trace is None else read_trace(options.trace, options.trace_unit)
-    plan = make_plan(inputs_from(options, trace))
+    report = None if options.ledger is None else make_report(options.ledger)
+    plan = make_plan(inputs_from(options, trace, report))
     assumed = Assumed(
         runs=RUNS if options.runs is None else options.runs,
         seed=options.seed,

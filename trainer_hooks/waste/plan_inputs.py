@@ -8,6 +8,7 @@ from trainer_hooks.waste.choice import Limits
 from trainer_hooks.waste.emergency import Save
 from trainer_hooks.waste.inputs import Inputs, Local, Origin, Prices
 from trainer_hooks.waste.interval import Costs
+from trainer_hooks.waste.report import Report
 from trainer_hooks.waste.storage import state_bytes
 from trainer_hooks.waste.traces import Trace
 
@@ -24,35 +25,57 @@ class _Origins:
 
     noted: dict[str, Origin] = field(default_factory=dict)
 
-    def take(self, name: str, given: float | None, assumed: float) -> float:
-        """Return a given figure, else the assumed one."""
-        self.noted[name] = Origin.ASSUMED if given is None else Origin.GIVEN
-        return assumed if given is None else given
+    def take(
+        self, name: str, given: float | None, assumed: float, measured: float | None = None
+    ) -> float:
+        """Return a given figure, else a measured one, else the assumed one."""
+        if given is not None:
+            self.noted[name] = Origin.GIVEN
+            return given
+        self.noted[name] = Origin.ASSUMED if measured is None else Origin.MEASURED
+        return assumed if measured is None else measured
 
 
-def inputs_from(options: argparse.Namespace, trace: Trace | None = None) -> Inputs:
-    """Return what the flags, and a trace, say.
+def inputs_from(
+    options: argparse.Namespace, trace: Trace | None = None, report: Report | None = None
+) -> Inputs:
+    """Return what the flags, a trace, and the ledger of a run say.
 
     Raises:
         ConfigError: C or M is said nowhere, or flags contradict each other.
     """
+    measured = _measured(report)
     origins = _Origins()
-    nodes = int(origins.take("nodes", options.nodes, 1 if trace is None else trace.peak_nodes))
-    gpus = int(origins.take("gpus-per-node", options.gpus_per_node, ASSUMED_GPUS_PER_NODE))
-    if options.stall is None:
-        raise ConfigError("plan needs C, the stall of a save: --stall S (plan --help explains it)")
-    origins.noted["C"] = Origin.GIVEN
+    run = None if report is None else report.attempts[-1].begin
+    peak = 1 if trace is None else trace.peak_nodes
+    nodes = int(origins.take("nodes", options.nodes, peak, None if run is None else run.nodes))
+    of_run = None if run is None else max(1, run.gpus // run.nodes)
+    gpus = origins.take("gpus-per-node", options.gpus_per_node, ASSUMED_GPUS_PER_NODE, of_run)
+    mtbi_s = _mtbi_s(options, nodes, trace, origins) or measured.get("M")
+    if options.stall is None and not measured:
+        raise ConfigError(
+            "plan needs C, the stall of a save: --stall S, or the --ledger of a run that has saved "
+            "(plan --help explains it)"
+        )
+    if mtbi_s is None:
+        raise ConfigError(
+            "plan needs M, the time between interruptions: --nodes N --node-mtbi-hours H, "
+            "--job-mtbi S, a --trace with an interruption, or the --ledger of a run (plan --help "
+            "explains it)"
+        )
+    is_measured = origins.noted["M"] is Origin.MEASURED
     costs = Costs(
-        mtbi_s=_mtbi_s(options, nodes, trace, origins),
-        stall_s=options.stall,
-        commit_lag_s=origins.take("D", options.commit_lag, 0.0),
-        restart_s=origins.take("R", options.restart, ASSUMED_RESTART_S),
+        mtbi_s=mtbi_s,
+        stall_s=origins.take("C", options.stall, 0.0, measured.get("C")),
+        commit_lag_s=origins.take("D", options.commit_lag, 0.0, measured.get("D")),
+        restart_s=origins.take("R", options.restart, ASSUMED_RESTART_S, measured.get("R")),
+        can_restart_fail=not is_measured,  # a measured M is of running time alone
     )
     return Inputs(
         costs=costs,
         limits=_limits(options),
         nodes=nodes,
-        gpus_per_node=gpus,
+        gpus_per_node=int(gpus),
         productive_gpu_hours=origins.take(
             "productive-gpu-hours", options.productive_gpu_hours, ASSUMED_GPU_HOURS
         ),
@@ -65,13 +88,34 @@ def inputs_from(options: argparse.Namespace, trace: Trace | None = None) -> Inpu
         ),
         local=_local(options),
         waste_limit=options.waste_limit,
+        mtbi_range_s=_range_s(report) if is_measured else None,
         origins=origins.noted,
     )
 
 
+def _measured(report: Report | None) -> dict[str, float]:
+    """Return what a run has measured, by its letter."""
+    if report is None or report.costs is None:
+        return {}
+    costs = report.costs
+    return {
+        "M": costs.mtbi_s,
+        "C": costs.stall_s,
+        "D": costs.commit_lag_s,
+        "R": costs.restart_s,
+    }
+
+
+def _range_s(report: Report | None) -> tuple[float, float] | None:
+    if report is None or report.costs is None:
+        return None
+    return report.history.mtbi.quantile_s(0.05), report.history.mtbi.quantile_s(0.95)
+
+
 def _mtbi_s(
     options: argparse.Namespace, nodes: int, trace: Trace | None, origins: _Origins
-) -> float:
+) -> float | None:
+    """Return M by the flags or the trace; None where only a run's ledger can say it."""
     origins.noted["M"] = Origin.GIVEN
     if options.job_mtbi is not None and options.node_mtbi_hours is not None:
         raise ConfigError("--job-mtbi and --node-mtbi-hours both say M; give one of them")
@@ -85,10 +129,8 @@ def _mtbi_s(
         origins.noted["M"] = Origin.TRACE
         rate = len(trace.losses) / trace.span_s
     else:
-        raise ConfigError(
-            "plan needs M, the time between interruptions: --nodes N --node-mtbi-hours H, "
-            "--job-mtbi S, or a --trace with an interruption (plan --help explains it)"
-        )
+        origins.noted["M"] = Origin.MEASURED
+        return None
     if options.hardware_mtbi_hours is not None:
         rate += nodes / (options.hardware_mtbi_hours * 3600)
     return float(1 / rate)

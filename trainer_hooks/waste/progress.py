@@ -11,13 +11,13 @@ class ProgressBar:
 
     Args:
         what: Is under way.
-        stream: Where people see it; standard output stays clean.
+        stream: Where people see it; standard error, so that standard output stays clean.
     """
 
-    def __init__(self, what: str, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self._what = what
-        self._stream = stream
-        self._is_shown = stream.isatty()
+        self._stream = sys.stderr if stream is None else stream
+        self._is_shown = self._stream.isatty()
         self._shown = -1
 
     def __call__(self, done: float) -> None:

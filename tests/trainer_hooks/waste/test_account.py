@@ -72,6 +72,16 @@ def test_time_counts_once_when_an_attempt_outlives_its_successors_begin() -> Non
     assert accounts.kinds[Kind.PRODUCTIVE] == pytest.approx(8 * (50 + 60))
 
 
+def test_parts_share_what_is_left_when_a_record_is_cut_short() -> None:
+    """Of 100 s, half of them waited, 60 lie after what the older attempt has said."""
+    old = Attempt(
+        begin=begin(1, 1000), kept_steps=5, steps=[Steps(first=0, end=5, began=1000, ended=1100)]
+    )
+    slow = Steps(first=5, end=15, began=1060, ended=1160, straggler_s=50)
+    kinds = account(timeline([old, Attempt(begin=begin(2, 1050, 5), steps=[slow])])).kinds
+    assert (kinds[Kind.STRAGGLER], kinds[Kind.PRODUCTIVE]) == (8 * 30, 8 * 130)
+
+
 def test_nothing_is_paid_when_an_attempt_has_only_begun() -> None:
     """And no share is taken of nothing."""
     accounts = account(timeline([Attempt(begin=begin(1, 1000))]))

@@ -1,0 +1,126 @@
+"""A report in words."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from trainer_hooks.waste.account import Kind
+from trainer_hooks.waste.interruptions import Interruption
+from trainer_hooks.waste.records import Outcome
+from trainer_hooks.waste.report import Report
+from trainer_hooks.waste.words import amount, bar, digits, duration, share
+
+THIRD = 1 / 3
+
+SHOWN = 50
+"""Interruptions that are listed; the rest is counted."""
+
+_ENDS = {
+    Outcome.PREEMPTED: "preempted",
+    Outcome.DRILLED: "a drill",
+    Outcome.FAILED: "failed",
+    Outcome.FINISHED: "finished",
+    None: "killed",
+}
+
+
+def report_text(report: Report) -> str:
+    """Say what a ledger says."""
+    sections = [_run(report), _paid(report), _measured(report), _checkpoints(report)]
+    if report.interruptions:
+        sections.append(_interrupted(report))
+    return "\n\n".join("\n".join(section) for section in sections)
+
+
+def _run(report: Report) -> Iterator[str]:
+    count = len(report.attempts)
+    yield (
+        f"{report.steps:,} steps in {duration(report.ended - report.began)}, "
+        f"{count} start{'s' * (count > 1)}, {len(report.interruptions)} interrupted"
+    )
+    yield f"  from {_clock(report.began)} to {_clock(report.ended)}"
+    if report.torn_lines:
+        yield f"  {report.torn_lines} lines of the ledger could not be read"
+
+
+def _paid(report: Report) -> Iterator[str]:
+    accounts = report.accounts
+    hours = amount(accounts.paid / 3600)
+    yield f"Goodput {share(accounts.goodput)} of {hours} paid GPU-hours"
+    for kind in Kind:
+        fraction = accounts.share(kind)
+        yield f"  {kind:<11}{share(fraction):>7}  {bar(fraction)}"
+    for part, spent in sorted(accounts.parts.items(), key=lambda item: -item[1]):
+        if spent:
+            yield f"    restart: {part:<11}{share(spent / accounts.paid):>7}"
+    if 1 - accounts.goodput > THIRD:
+        worst = max((kind for kind in Kind if kind is not Kind.PRODUCTIVE), key=accounts.share)
+        yield f"  more than a third is wasted, most of it on {worst}: that is where to begin"
+
+
+def _measured(report: Report) -> Iterator[str]:
+    costs, choice, history = report.costs, report.choice, report.history
+    if costs is None or choice is None:
+        yield "C, D, R and M are not known yet: that takes a save and some running"
+        return
+    yield "Measured"
+    low, high = history.mtbi.quantile_s(0.05), history.mtbi.quantile_s(0.95)
+    yield (
+        f"  M  {duration(costs.mtbi_s):<9} between interruptions; {duration(low)} to "
+        f"{duration(high)} with a chance of 90 %"
+    )
+    yield f"  C  {duration(costs.stall_s):<9} stall of a save, of {len(history.stalls_s)}"
+    yield f"  D  {duration(costs.commit_lag_s):<9} to the commit, of {len(history.lags_s)}"
+    yield f"  R  {duration(costs.restart_s):<9} restart, of {len(history.restarts_s)}"
+    yield f"  they ask for a save every {duration(choice.chosen_s)} of training ({choice.bound})"
+    if history.dispersion is not None:
+        at_random = "cluster" if history.dispersion.is_over_dispersed else "come at random"
+        yield (
+            f"  interruptions {at_random}: CV of gaps {digits(history.dispersion.gaps_cv)}, "
+            f"Fano factor {digits(history.dispersion.fano)}"
+        )
+
+
+def _checkpoints(report: Report) -> Iterator[str]:
+    health = report.health
+    yield f"{health.commits} checkpoints of {health.saves} saves"
+    if health.mean_interval_s is not None:
+        yield f"  one every {duration(health.mean_interval_s)}"
+    if health.mean_lag_s is not None and health.longest_lag_s is not None:
+        yield (
+            f"  committed {duration(health.mean_lag_s)} after the stall, "
+            f"{duration(health.longest_lag_s)} at most"
+        )
+    if health.outlasted:
+        yield f"  {health.outlasted} outlasted the interval: the storage does not keep up"
+    if health.uncommitted > 0:
+        yield f"  {health.uncommitted} were never committed"
+
+
+def _interrupted(report: Report) -> Iterator[str]:
+    yield "Interruptions"
+    yield (
+        f"  {'when':<20}{'how':<11}{'noticed':>9}{'step':>9}{'lost':>6}{'back in':>10}"
+        f"{'rework':>9}{'restart':>9}{'waiting':>9}  GPU-h"
+    )
+    for interruption in report.interruptions[-SHOWN:]:
+        yield _line(interruption)
+    if len(report.interruptions) > SHOWN:
+        yield f"  and {len(report.interruptions) - SHOWN} before these"
+
+
+def _line(interruption: Interruption) -> str:
+    noticed = "-" if interruption.noticed_s is None else duration(interruption.noticed_s)
+    costs = (
+        interruption.rework_gpu_s,
+        interruption.restart_gpu_s,
+        interruption.waiting_gpu_s,
+    )
+    return (
+        f"  {_clock(interruption.at):<20}{_ENDS[interruption.outcome]:<11}{noticed:>9}"
+        f"{interruption.at_step:>9}{interruption.lost_steps:>6}{duration(interruption.back_s):>10}"
+        + "".join(f"{digits(spent / 3600):>9}" for spent in costs)
+    )
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
