@@ -99,7 +99,7 @@ def _checkpoints(report: Report) -> Iterator[str]:
 def _interrupted(report: Report) -> Iterator[str]:
     yield "Interruptions"
     yield (
-        f"  {'when':<20}{'how':<11}{'noticed':>9}{'step':>9}{'lost':>6}{'back in':>10}"
+        f"  {'when':<20}{'how':<10}{'noticed':>9}{'step':>9}{'lost':>6}{'back in':>10}"
         f"{'rework':>9}{'restart':>9}{'waiting':>9}  GPU-h"
     )
     for interruption in report.interruptions[-SHOWN:]:
@@ -116,7 +116,7 @@ def _line(interruption: Interruption) -> str:
         interruption.waiting_gpu_s,
     )
     return (
-        f"  {_clock(interruption.at):<20}{_ENDS[interruption.outcome]:<11}{noticed:>9}"
+        f"  {_clock(interruption.at):<20}{_ENDS[interruption.outcome]:<10}{noticed:>9}"
         f"{interruption.at_step:>9}{interruption.lost_steps:>6}{duration(interruption.back_s):>10}"
         + "".join(f"{digits(spent / 3600):>9}" for spent in costs)
     )

@@ -26,7 +26,7 @@ def test_report_says_where_time_went_when_a_run_was_interrupted(
         "C  2 s",
         "3 checkpoints of 3 saves",
         "committed 4.67 s after the stall, 6 s at most",
-        "killed             -       24     4",
+        "killed            -       24     4",
     ):
         assert expected in text
     assert re.search(r"preempted +8 s +17 +7 +67 s", text)
