@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from trainer_hooks.commands.lint_options import add_lint
 from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.errors import ConfigError, TrainerHooksError
@@ -75,6 +76,8 @@ def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
             return _report(options)
         case "manifest":
             return _manifest(options)
+        case "lint":
+            return _lint(options)
         case _:
             return _checkpoints(options)
 
@@ -133,6 +136,14 @@ def _manifest(options: argparse.Namespace) -> int:
     return print_manifest(options)
 
 
+def _lint(options: argparse.Namespace) -> int:
+    try:
+        from trainer_hooks.commands.linting import lint_manifest  # noqa: PLC0415 - as above
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"lint needs PyYAML, the extra [lint] of reprieve: {error}") from error
+    return lint_manifest(options)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="reprieve-trainer", description="Training that survives the loss of its node."
@@ -157,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     add_checkpoints(commands)
     add_manifests(commands)
+    add_lint(commands)
     add_plan_command(commands)
     add_report_command(commands)
     return parser

@@ -22,6 +22,7 @@ LIGHT = [
     "trainer_hooks.checkpoint.manifest",
     "trainer_hooks.checkpoint.retention",
     "trainer_hooks.commands.checkpoints",
+    "trainer_hooks.commands.linting",
     "trainer_hooks.commands.manifests",
 ]
 """Used where torch is too slow to load, or not installed: ``--help``, tools, the daemon's tests."""

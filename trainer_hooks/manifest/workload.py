@@ -1,0 +1,101 @@
+"""The training jobs in a document, and the parts of them that matter here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainer_hooks.manifest.document import Tree
+from trainer_hooks.manifest.platforms import PLATFORMS, Platform
+
+GPU_WORDS = ("nvidia.com/", "amd.com/gpu", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/")
+"""How the resources begin that a training job asks for."""
+
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A Job, or one replicated job of a JobSet."""
+
+    root: Tree
+    """The whole object."""
+    job: Tree
+    """The Job's spec."""
+    is_set: bool
+
+    @property
+    def pod(self) -> Tree:
+        """The pod's spec."""
+        return self.job.at("template", "spec")
+
+    @property
+    def failure_policy(self) -> Tree:
+        """The JobSet's."""
+        return self.root.at("spec", "failurePolicy")
+
+    @property
+    def nodes(self) -> int:
+        """How many pods run side by side."""
+        return self.job.at("parallelism").number or self.job.at("completions").number or 1
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether Kueue picks its nodes."""
+        return self.root.at("metadata", "labels", QUEUE_NAME).is_there
+
+    @property
+    def trainer(self) -> Tree:
+        """The container that trains: with a GPU, else the first."""
+        containers = self.pod.at("containers").items
+        with_gpu = [one for one in containers if requests_gpu(one)]
+        return (with_gpu or containers or [Tree(self.pod.line)])[0]
+
+    @property
+    def mounts(self) -> dict[str, Tree]:
+        """The trainer's mounts by the name of their volume."""
+        return {one.at("name").text: one for one in self.trainer.at("volumeMounts").items}
+
+    def platforms(self) -> list[Platform]:
+        """Return the kinds of cluster whose Spot nodes its selector or tolerations name."""
+        words = {
+            *self.pod.at("nodeSelector").fields,
+            *(one.at("key").text for one in self.pod.at("tolerations").items),
+            *(one.at("key").text for one in _affinities(self.pod)),
+        }
+        return [one for one in PLATFORMS.values() if words & {*one.spot}]
+
+    @property
+    def selects_spot(self) -> bool:
+        """Whether its nodes are Spot nodes by a selector or an affinity."""
+        words = {
+            *self.pod.at("nodeSelector").fields,
+            *(one.at("key").text for one in _affinities(self.pod)),
+        }
+        return any(words & {*platform.spot} for platform in PLATFORMS.values())
+
+
+def requests_gpu(container: Tree) -> bool:
+    """Tell whether a container asks for an accelerator, as only limits do."""
+    limits = container.at("resources", "limits").fields
+    return any(name.startswith(GPU_WORDS) for name in limits)
+
+
+def workloads(document: Tree) -> Iterator[Workload]:
+    """Return the training jobs of a document; of a list, those of its items."""
+    match document.at("kind").text:
+        case "Job":
+            yield Workload(document, document.at("spec"), is_set=False)
+        case "CronJob":
+            yield Workload(document, document.at("spec", "jobTemplate", "spec"), is_set=False)
+        case "JobSet":
+            for replicated in document.at("spec", "replicatedJobs").items:
+                yield Workload(document, replicated.at("template", "spec"), is_set=True)
+        case "List":
+            for item in document.at("items").items:
+                if item.at("kind").text != "List":
+                    yield from workloads(item)
+
+
+def _affinities(pod: Tree) -> Iterator[Tree]:
+    required = pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    for term in required.at("nodeSelectorTerms").items:
+        yield from term.at("matchExpressions").items
