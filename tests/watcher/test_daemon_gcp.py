@@ -58,6 +58,13 @@ async def state_of(watcher: WatcherProcess) -> dict[str, Any]:
     return document
 
 
+async def knows_the_vm(watcher: WatcherProcess) -> None:
+    """Return once the daemon has learnt what windows depend on."""
+    async with asyncio.timeout(20):
+        while "zone" not in (await state_of(watcher))["sources"]["gcp_metadata"]["facts"]:  # noqa: ASYNC110 - asked for over HTTP
+            await asyncio.sleep(0.02)
+
+
 async def waits_for(url: str, key: str) -> None:
     """Return once somebody waits for a change of the key."""
     async with asyncio.timeout(20):
@@ -130,6 +137,7 @@ class TestOnDemand:
     ) -> None:
         """The flag comes and goes with the event; what is an hour ahead waits for its time."""
         async with daemon(tmp_path, cloud) as watcher:
+            await knows_the_vm(watcher)
             await waits_for(cloud, "maintenance-event")
             await control(cloud, "maintenance_event", value="MIGRATE_ON_HOST_MAINTENANCE")
             flag = await watcher.shows("advisory")

@@ -76,8 +76,8 @@ def parse_maintenance_event(
     if not _EVENT_WORD.fullmatch(word):
         raise SourceMalformed(f"{EVENT}: no known event: {body[:64]!r}")
     kind = NoticeKind.PREEMPTION if is_preemptible else NoticeKind.MAINTENANCE
-    if word == _MIGRATE:
-        kind = NoticeKind.LIVE_MIGRATION
+    if word == _MIGRATE:  # the longer notice is for VMs with GPUs, which do not migrate
+        kind, window_s = NoticeKind.LIVE_MIGRATION, min(window_s, EVENT_WINDOW_S)
     return Notice(
         id=notice_id("gcp-maintenance-event", word, instance_id),
         kind=kind,

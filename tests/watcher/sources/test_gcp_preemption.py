@@ -109,9 +109,13 @@ def test_termination_is_a_reclaim_when_the_vm_is_preemptible(
 
 @pytest.mark.parametrize("is_preemptible", [None, False, True])
 def test_migration_is_advice_whatever_the_vm_is(*, is_preemptible: bool | None) -> None:
-    """The VM survives it."""
+    """The VM survives it; nobody is told of it an hour ahead."""
     notice = parse_maintenance_event(
-        b"MIGRATE_ON_HOST_MAINTENANCE\n", RECEIVED, VM, is_preemptible=is_preemptible
+        b"MIGRATE_ON_HOST_MAINTENANCE\n",
+        RECEIVED,
+        VM,
+        is_preemptible=is_preemptible,
+        window_s=3600,
     )
     assert notice is not None
     assert notice.kind is NoticeKind.LIVE_MIGRATION
