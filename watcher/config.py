@@ -39,7 +39,8 @@ class RelayConfig:
     gcp_fleet: str | None = None
     """Whose VMs and preemptions the Compute API is asked about, as PROJECT/ZONE,ZONE..."""
     handler: str = "log"
-    """``log``, ``-`` for JSON lines on standard output, or a file to append them to."""
+    """``kubernetes`` to write the notices on Nodes, ``log``, ``-`` for JSON lines on standard
+    output, or a file to append them to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,15 @@
 """docs/kubernetes.md against the code it describes."""
 
+import json
 from dataclasses import fields
 from pathlib import Path
 
 from watcher.kube.keys import NOTICE
+from watcher.notice import NoticeKind
 from watcher.sources.kubernetes import KubernetesConfig
 from watcher.sources.kubernetes_marks import ROWS
+from watcher.sources.kubernetes_windows import LONGEST_S, OVER_AFTER_S
+from watcher.sources.relayed_notice import LIMIT_CHARS, NOTICES_LIMIT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "kubernetes.md").read_text()
 
@@ -29,3 +33,21 @@ def test_page_lists_every_setting() -> None:
         for field in fields(KubernetesConfig)
         if f"| `kubernetes.{field.name}` |" not in PAGE
     ] == []
+
+
+def test_page_lists_every_field_of_the_relays_annotation() -> None:
+    """And the figures that its readers go by."""
+    golden = json.loads((Path(__file__).parent / "relayed_notice_v1.json").read_text())
+    section = PAGE.split("## How the relay's word")[1].split("\n## ")[0]
+    names = [*golden["notices"][0], *golden]
+    assert [one for one in names if f"{one}`" not in section and f"`{one}[" not in section] == []
+    assert (LIMIT_CHARS, NOTICES_LIMIT) == (64 * 1024, 16)
+    assert "at most 64 KiB of JSON with at most 16 notices" in section
+    assert LONGEST_S[NoticeKind.PREEMPTION] == 120
+    assert OVER_AFTER_S == {
+        NoticeKind.PREEMPTION: 300,
+        NoticeKind.TERMINATION: 48 * 3600,
+        NoticeKind.CAPACITY_END: 2 * 3600,
+        NoticeKind.LIVE_MIGRATION: 300,
+        NoticeKind.REBALANCE: 3600,
+    }

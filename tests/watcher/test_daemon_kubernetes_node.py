@@ -10,8 +10,8 @@ import pytest
 from tests.fakes.kube.access import ADMIN
 from tests.fakes.kube.server import FakeApiServer, fake_api_server
 from tests.support.clocks import eventually
+from tests.support.told_by_relay import told
 from tests.support.watcher_process import NOBODY, WatcherProcess
-from tests.watcher.sources.test_relayed_notice import told
 from watcher.kube.keys import NOTICE
 from watcher.kube.objects import node_of
 from watcher.process import now

@@ -12,14 +12,16 @@ from watcher.faces.probes import Probes
 from watcher.faces.server import keep_serving
 from watcher.metrics import Metrics
 from watcher.process import now, stop_event
+from watcher.relay import nodes
 from watcher.relay.aws import opened_aws, require_aws
 from watcher.relay.delivery import Delivery
 from watcher.relay.gcp import opened_gcp, require_gcp
-from watcher.relay.handlers import Handler, make_handler
+from watcher.relay.handlers import Handler, Handling, make_handler
 from watcher.relay.lines import ReaderGone
 from watcher.relay.opened import Opened
 from watcher.relay.relay import DRAIN_LIMIT_S
 from watcher.sdnotify import notify
+from watcher.sources.kubernetes import KubernetesConfig
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +31,9 @@ when its notices are handled. Two relays may run side by side: what one of them 
 is handled by the other ten seconds later."""
 
 EPILOG = """\
-examples: reprieve-watcher relay --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/fleet
+examples:
+  reprieve-watcher relay --handler kubernetes \\
+    --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/fleet
   reprieve-watcher relay --subscription projects/my-proj/subscriptions/reprieve-relay \\
     --gcp-fleet my-proj/europe-west1-b,europe-west1-c --cluster-tag cluster=a
 
@@ -44,7 +48,7 @@ _OPTIONS = {
     "relay.queue_url": ("--queue-url", "URL", "the queue to read"),
     "relay.subscription": ("--subscription", "NAME", "the Pub/Sub subscription to read"),
     "relay.gcp_fleet": ("--gcp-fleet", "PROJECT/ZONE,...", "whose VMs and preemptions to look at"),
-    "relay.handler": ("--handler", "log/-/FILE", "log the notices, or write them as JSON lines"),
+    "relay.handler": ("--handler", "kubernetes/log/-/FILE", "on Nodes, to the log, or JSON lines"),
     "relay.cluster_tag": ("--cluster-tag", "KEY[=VALUE]", "the tag, or label, of our instances"),
     "faces.listen": ("--listen", "HOST:PORT", "probes and metrics (127.0.0.1:9765)"),
     "log_format": ("--log-format", "text/json", "how log lines look"),
@@ -93,7 +97,8 @@ def run(config: Config) -> None:
         require_gcp(relay)
     else:
         require_aws(relay)
-    handler = make_handler(relay.handler)
+    # Blocks, and says before anything is read what a handler lacks.
+    handler = None if relay.handler == nodes.WORD else make_handler(relay.handler)
     try:
         asyncio.run(_serve(config, handler))
     except ExceptionGroup as errors:
@@ -106,18 +111,26 @@ def run(config: Config) -> None:
         ) from errors
 
 
-async def _serve(config: Config, handler: Handler) -> None:
+async def _serve(config: Config, handler: Handler | None) -> None:
     stop = stop_event()
     metrics = Metrics()
-    delivery = Delivery(handler, metrics, now)
-    url = config.relay.queue_url
-    opening = (
-        opened_gcp(config, delivery, metrics, stop)
-        if url is None
-        else opened_aws(config.relay, url, delivery, metrics)
-    )
-    async with opening as opened:
-        probes = Probes(tuple(opened.healths), metrics, config.faces.blind_limit_s, now)
+    async with contextlib.AsyncExitStack() as stack:
+        handling = (
+            await stack.enter_async_context(
+                nodes.opened_nodes(config.of(KubernetesConfig), metrics)
+            )
+            if handler is None
+            else Handling(handler)
+        )
+        delivery = Delivery(handling.handler, metrics, now)
+        url = config.relay.queue_url
+        opened = await stack.enter_async_context(
+            opened_gcp(config, delivery, metrics, stop)
+            if url is None
+            else opened_aws(config.relay, url, delivery, metrics)
+        )
+        healths = (*opened.healths, *handling.healths)
+        probes = Probes(healths, metrics, config.faces.blind_limit_s, now)
         routes = {
             "/healthz": probes.healthz,
             "/readyz": probes.readyz,
@@ -126,7 +139,8 @@ async def _serve(config: Config, handler: Handler) -> None:
         bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with asyncio.TaskGroup() as group:
             showing = group.create_task(keep_serving(routes, config.faces.listen, bound))
-            keeping = [group.create_task(keep()) for keep in opened.keepers]
+            keepers = (*handling.keepers, *opened.keepers)
+            keeping = [group.create_task(keep()) for keep in keepers]
             log.info("ready listen=%s queue=%s", await bound, opened.what)
             notify("READY=1")
             await _relay(opened, stop)

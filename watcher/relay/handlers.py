@@ -1,13 +1,15 @@
-"""Who gets the relay's notices. Today people and programs do; nobody marks a Node yet."""
+"""Who gets the relay's notices: people and programs here, and Nodes in :mod:`nodes`."""
 
 import json
 import logging
-from dataclasses import asdict
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from watcher.errors import ActionRetryable, WatcherError
+from watcher.health import SourceHealth
 from watcher.notice import rfc3339
 from watcher.relay.lines import Lines
 from watcher.side_thread import SideThread
@@ -33,6 +35,15 @@ class Handler(Protocol):
             ActionRetryable: It could not be stored; that may pass.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """A handler that is open, and what has to run and may be blind meanwhile."""
+
+    handler: Handler
+    healths: Sequence[SourceHealth] = ()
+    keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
 
 
 class LogHandler:

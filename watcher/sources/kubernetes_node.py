@@ -4,30 +4,20 @@ The Node is a level: what it shows is in force, and what it no longer shows is w
 of a Node that was read and is this machine's; of any other nothing is known.
 """
 
-import asyncio
 import logging
-import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from watcher.actions.node_identity import Verdict
-from watcher.errors import (
-    KubeError,
-    KubeForbidden,
-    KubeMalformed,
-    KubeThrottled,
-    SourceError,
-    SourceMalformed,
-    SourceThrottled,
-    SourceUnavailable,
-)
+from watcher.errors import KubeError, KubeMalformed, SourceError, SourceMalformed, SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.kube.answers import JsonObject
 from watcher.kube.follow import Changed, Follower, Listed, Still
 from watcher.kube.keys import NOTICE
 from watcher.kube.objects import Node, node_of
 from watcher.notice import Moment, Notice
+from watcher.sources.following import Patience, as_source_error
 from watcher.sources.kubernetes_marks import KUBERNETES_NODE, ROWS
 from watcher.sources.kubernetes_object import read_marks
 from watcher.sources.kubernetes_windows import LONGEST_S
@@ -39,15 +29,6 @@ log = logging.getLogger(__name__)
 
 MARKS, RELAYED = "marks", "relayed"
 KEYS = (MARKS, RELAYED)
-
-_FIRST_PAUSE_S = 0.25
-LONGEST_PAUSE_S = 5.0
-"""Longest pause after a failure, in seconds, unless the API server names a longer one. Jitter
-spreads the nodes that one outage has synchronised."""
-
-_CALM_S = 60.0
-"""After so long without a failure the next one waits as short as the first, in seconds: a watch
-that breaks off as soon as it is open has not mended anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +75,18 @@ class KubernetesNode:
         self._marks = Told(notice for notice in left if notice.id not in relayed)
         self._relay = RelayedWord(own.boot_id, (one for one in left if one.id in relayed))
         self._node: JsonObject | None = None
-        self._pause_s = 0.0
-        self._failed_s = 0.0
+        self._patience = Patience(lambda: now().boottime_s)
 
     async def notices(self) -> AsyncIterator[Notice]:
         """Yield each notice when the Node shows it, and when it no longer does."""
-        await asyncio.sleep(self._pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+        await self._patience.wait()
         try:
             async with aclosing(self._follower.news()) as every:
                 async for news in every:
                     for notice in self._heard(news):
                         yield notice
         except KubeError as error:
-            asked_s = error.retry_after_s if isinstance(error, KubeThrottled) else None
-            raise self._blind(_as_source_error(error), asked_s) from error
+            raise self._blind(as_source_error(error), error) from error
         except SourceError as error:
             # What came could not be made use of, so the next look begins with the whole Node.
             self._node = None
@@ -117,13 +96,10 @@ class KubernetesNode:
     def acknowledge(self, notice: Notice) -> None:
         """Do nothing: what is on the Node is read again anyway."""
 
-    def _blind(self, error: SourceError, asked_s: float | None = None) -> SourceError:
+    def _blind(self, error: SourceError, cause: KubeError | None = None) -> SourceError:
         """Return the error as one of the source's, and let the next look wait."""
         error.key = MARKS
-        now = self._now().boottime_s
-        longer_s = 2 * self._pause_s if now < self._failed_s + _CALM_S else 0.0
-        pause_s = min(max(longer_s, _FIRST_PAUSE_S), LONGEST_PAUSE_S)
-        self._pause_s, self._failed_s = max(pause_s, asked_s or 0.0), now
+        self._patience.failed(cause)
         return error
 
     def _heard(self, news: Listed | Changed | Still) -> list[Notice]:
@@ -176,17 +152,3 @@ class KubernetesNode:
         error.key = RELAYED
         if self.health.failed(error, now):
             log.warning("source blind source=%s key=%s why=%s", self.name, RELAYED, odd)
-
-
-def _as_source_error(error: KubeError) -> SourceError:
-    match error:
-        case KubeMalformed():
-            return SourceMalformed(str(error))
-        case KubeThrottled():
-            return SourceThrottled(str(error), outcome="throttled")
-        case KubeForbidden():
-            return SourceUnavailable(
-                f"{error}. The account needs get, list and watch on nodes", outcome="forbidden"
-            )
-        case _:
-            return SourceUnavailable(str(error), outcome="unavailable")

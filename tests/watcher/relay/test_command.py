@@ -4,16 +4,15 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.moto_aws import Moto, spot_warning
 from tests.support.moto_proxy import without_deletes
+from tests.support.relay_process import relay_process
 from watcher.config import Config, RelayConfig
 from watcher.errors import ConfigError
 from watcher.relay.command import run
@@ -42,31 +41,6 @@ def test_relay_is_refused_when_its_handler_is_a_directory(tmp_path: Path) -> Non
     """At the start, not when the first notice is to be written."""
     with pytest.raises(ConfigError, match="is a directory; name a file in it"):
         run(Config(relay=RelayConfig(queue_url=QUEUE, handler=str(tmp_path))))
-
-
-@asynccontextmanager
-async def relay_process(
-    queue_url: str,
-    handler: Path | str,
-    stdout: int | None = None,
-    stderr: int = asyncio.subprocess.DEVNULL,
-    **environment: str,
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run ``reprieve-watcher relay`` in the block."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "watcher", "relay", "--listen=127.0.0.1:0"),
-        f"--queue-url={queue_url}",
-        f"--handler={handler}",
-        stdout=stdout,
-        stderr=stderr,
-        env={**os.environ, **environment},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 def instances(file: Path) -> Callable[[], Counter[str]]:

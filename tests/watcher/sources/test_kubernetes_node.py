@@ -13,7 +13,7 @@ from tests.fakes.kube.watch import Order
 from tests.support.clocks import TurnedClock
 from tests.support.hearing_node import ADVICE, BOOT_ID, SPOT, Ears, annotate, hearing_node
 from tests.support.own_node import NODE
-from tests.watcher.sources.test_relayed_notice import told
+from tests.support.told_by_relay import told
 from watcher.kube import follow
 from watcher.notice import NoticeKind
 from watcher.sources.kubernetes_node import MARKS, RELAYED
@@ -124,7 +124,7 @@ async def test_source_is_blind_when_the_account_lacks_a_right(ears: Ears) -> Non
     """It says which ones are needed; these are enough."""
     ears.own.server.access.subjects[ADMIN] = Subject("x", (Rule(["get"], ["nodes"]),))
     ears.own.server.order(Order.END)
-    await ears.is_blind(MARKS, "needs get, list and watch on nodes")
+    await ears.is_blind(MARKS, "needs list and watch on nodes")
     ears.own.server.access.subjects[ADMIN] = Subject("y", (Rule(["list", "watch"], ["nodes"]),))
     ears.taint(SPOT)
     await ears.hears("preemption")

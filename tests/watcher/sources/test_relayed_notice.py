@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.clocks import START
 from tests.support.kube_nodes import BOOT_ID, documented
+from tests.support.told_by_relay import told
 from watcher.errors import SourceMalformed
 from watcher.kube.objects import node_of
 from watcher.notice import Deadline, Notice, NoticeKind
@@ -23,21 +24,6 @@ from watcher.sources.relayed_notice import LIMIT_CHARS, NOTICES_LIMIT, added, pa
 GOLDEN = Path(__file__).parents[2] / "contract" / "relayed_notice_v1.json"
 NODE = node_of(documented("coreweave") | {"spec": {"providerID": "aws:///eu-west-1a/i-0123"}})
 Change = Callable[[dict[str, Any]], object]
-
-
-def told(name: str = "a", **changes: Any) -> ForInstance:  # noqa: ANN401 - Notice's own
-    """Return a notice as a queue brings it to the relay."""
-    notice = Notice(
-        id=f"aws-spot-{name}",
-        kind=NoticeKind.PREEMPTION,
-        source="aws_sqs",
-        received=START,
-        deadline=Deadline.after(START, 120),
-        action="terminate",
-        instance_id="i-0123",
-        detail={"time": "2026-11-30T10:07:06Z"},
-    )
-    return ForInstance(notice=replace(notice, **changes), instance_id="i-0123")
 
 
 def written(*several: ForInstance, text: str | None = None) -> str:

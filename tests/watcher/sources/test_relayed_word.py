@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.kube.watch import Order
 from tests.support.clocks import START, TurnedClock
 from tests.support.hearing_node import hearing_node
-from tests.watcher.sources.test_relayed_notice import told
+from tests.support.told_by_relay import told
 from watcher.notice import Moment, NoticeKind
 from watcher.sources.kubernetes_windows import OVER_AFTER_S
 from watcher.sources.reading import ForInstance
