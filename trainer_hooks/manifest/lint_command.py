@@ -14,8 +14,8 @@ TORCHRUN_GRACE_S = 30
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 _SWALLOWED = (
-    (re.compile(r"\|\|\s*(true|:|exit 0)\b|\|\|\s*:"), "|| true"),
-    (re.compile(r"(?m)(;|\n|&&)\s*exit 0\s*$"), "exit 0 at the end"),
+    (re.compile(r"\|\|\s*(true\b|:|exit 0)"), "|| true"),
+    (re.compile(r"(;|\n|&&)\s*exit 0\s*\Z"), "exit 0 at the end"),
     (
         re.compile(r"trap\s+(['\"])[^'\"]*exit(\s+0)?\s*;?\s*\1\s+[A-Z0-9 ]*TERM"),
         "exit 0 on SIGTERM",
@@ -164,12 +164,14 @@ def _rendezvous(workload: Workload, command: Command) -> Iterator[Finding]:
             "without --rdzv-id two jobs that meet at one address take each other for themselves",
             "--rdzv-id=NAME-OF-THE-JOB",
         )
-    if is_static and command.option("--node-rank") is None:
+    rank = command.option("--node-rank")
+    is_first_of_each_job = workload.replicas > 1 and rank == "$(JOB_COMPLETION_INDEX)"
+    if is_static and (rank is None or is_first_of_each_job):
         yield Finding(
             command.line,
             "no-node-rank",
-            "with --master-addr and without --node-rank every pod takes itself for the first",
-            "--node-rank=$(JOB_COMPLETION_INDEX)",
+            "several pods take themselves for the first",
+            "--node-rank=$(JOB_COMPLETION_INDEX), and one replicated job with replicas: 1",
         )
     if not workload.is_set and not workload.pod.at("subdomain").is_there:
         yield Finding(

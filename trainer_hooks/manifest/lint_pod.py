@@ -13,7 +13,7 @@ DEFAULT_GRACE_S = 30
 
 RUN_DIR = "/run/reprieve"
 
-_LASTING = ("persistentVolumeClaim", "nfs", "csi", "ephemeral", "hostPath", "cephfs", "azureFile")
+_LASTING = ("persistentVolumeClaim", "nfs", "csi", "hostPath", "cephfs", "azureFile")
 
 _GOING = {
     "cloud.google.com/impending-node-termination",
@@ -128,12 +128,15 @@ def _place(workload: Workload) -> Iterator[Finding]:
 
 
 def _needs(workload: Workload, command: Command) -> Iterator[Finding]:
-    if not any(requests_gpu(one) for one in workload.pod.at("containers").items):
+    has_gpu = any(requests_gpu(one) for one in workload.pod.at("containers").items)
+    ranks = command.option("--nproc-per-node")
+    if not has_gpu and ranks not in ("1", "cpu"):
         yield Finding(
             workload.trainer.line,
             "no-gpu",
             "no container has a limit for GPUs: several jobs may share a node's, or none is there",
             "resources.limits of nvidia.com/gpu: as many as ranks",
+            Weight.ADVICE if ranks is None else Weight.ERROR,
         )
     lasting = {
         volume.at("name").text

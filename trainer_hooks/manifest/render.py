@@ -73,7 +73,7 @@ def _pod_values(form: Form, request: Request) -> dict[str, object]:
         "grace_s": request.grace_s,
         "subdomain": _yaml({"subdomain": request.name} if form is Form.JOB else {}),
         "placement": _yaml(placement),
-        "image": json.dumps(request.image),
+        "image": _quoted(request.image),
         "command": _yaml(_command(request, f"{host}.{request.name}")),
         "resources": _yaml(_resources(request)),
         "claim": request.claim,
@@ -93,7 +93,7 @@ def _cluster_values(request: Request) -> dict[str, object]:
         "name": request.name,
         "namespace": request.namespace,
         "queue": request.queue or "training",
-        "image": json.dumps(request.image),
+        "image": _quoted(request.image),
         "gpu_resource": request.gpu_resource,
         "quota": request.nodes * request.gpus,
         "spot_flavour": _yaml(spot),
@@ -185,9 +185,14 @@ def _lines(value: object) -> list[str]:
 
 
 def _scalar(value: object) -> str:
-    """Return a scalar; JSON's strings are YAML's, and words that can be nothing else stay bare."""
+    """Return a scalar; words that can be nothing else stay bare."""
     if isinstance(value, str):
         is_bare = value[:1].isalpha() and all(c.isalnum() or c in "-./_" for c in value)
         is_word = value.lower() in ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
-        return value if is_bare and value.isascii() and not is_word else json.dumps(value)
+        return value if is_bare and value.isascii() and not is_word else _quoted(value)
     return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """Return a string as JSON, which is YAML but for the escapes beyond the first plane."""
+    return json.dumps(text, ensure_ascii=False)

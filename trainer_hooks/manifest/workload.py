@@ -21,6 +21,8 @@ class Workload:
     job: Tree
     """The Job's spec."""
     is_set: bool
+    replicas: int = 1
+    """How many Jobs of this kind a JobSet has."""
 
     @property
     def pod(self) -> Tree:
@@ -35,7 +37,8 @@ class Workload:
     @property
     def nodes(self) -> int:
         """How many pods run side by side."""
-        return self.job.at("parallelism").number or self.job.at("completions").number or 1
+        pods = self.job.at("parallelism").number or self.job.at("completions").number or 1
+        return pods * self.replicas
 
     @property
     def is_queued(self) -> bool:
@@ -88,7 +91,8 @@ def workloads(document: Tree) -> Iterator[Workload]:
             yield Workload(document, document.at("spec", "jobTemplate", "spec"), is_set=False)
         case "JobSet":
             for replicated in document.at("spec", "replicatedJobs").items:
-                yield Workload(document, replicated.at("template", "spec"), is_set=True)
+                job, replicas = replicated.at("template", "spec"), replicated.at("replicas").number
+                yield Workload(document, job, is_set=True, replicas=replicas or 1)
         case "List":
             for item in document.at("items").items:
                 if item.at("kind").text != "List":

@@ -21,7 +21,7 @@ JOBSET = render(Form.JOBSET, request("gke"))
 def test_manifest_is_clean_when_it_is_ours(cloud: str, queue: str | None, form: Form) -> None:
     """For every cloud, with a queue and without."""
     assert lint(render(form, request(cloud, queue=queue))) == []
-    assert lint(render(form, request(cloud, queue=queue, nodes=1, window_s=10))) == []
+    assert lint(render(form, request(cloud, queue=queue, nodes=1, gpus=0, window_s=10))) == []
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,13 @@ def test_window_is_the_users_when_it_is_given() -> None:
 def test_nothing_breaks_when_the_shape_is_another(text: str) -> None:
     """Whatever a file holds, lint says something or nothing."""
     assert all(isinstance(finding, Finding) for finding in lint(text))
+
+
+def test_pods_are_counted_over_all_jobs_when_a_jobset_has_one_for_each_node() -> None:
+    """Another way to write four nodes; then a pod's index in its job is no rank of its own."""
+    manifest = JOBSET.replace("replicas: 1", "replicas: 4")
+    manifest = manifest.replace("parallelism: 4", "parallelism: 1")
+    assert [finding.rule for finding in lint(manifest)] == ["no-node-rank"]
 
 
 def test_job_in_a_list_is_judged_when_kubectl_has_printed_it() -> None:

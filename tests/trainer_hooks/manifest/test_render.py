@@ -118,6 +118,7 @@ def test_one_node_needs_no_rendezvous_when_it_is_alone() -> None:
         "#no",
         "{a: b}",
         "äöü",
+        "\U0001f600",
         ": ",
     ],
 )
