@@ -23,7 +23,7 @@ from watcher.simulator.server import make_app, serving
 NODE = "node-a"
 BUDGETED = {"app": "web"}
 LOOKS = 30
-"""How often a pod that ends is looked at before it is gone, so that a daemon that starts sees it."""
+"""How often a pod that ends is looked at before it is gone: a daemon that starts sees it then."""
 
 
 class Calls(list[Call]):
