@@ -53,12 +53,12 @@ async def test_notice_is_written_once_when_two_relays_have_it(
     """Both read the queue, and neither loses what the other writes at the same time."""
     async with relayed_cluster(tmp_path, relayed.clock, relayed.server) as other:
         await other.sees()
-        several = [told(str(n)) for n in range(6)]
+        several = [told(str(n)) for n in range(8)]
         await asyncio.gather(
             *(one.handler.handle(each) for each in several for one in (relayed, other))
         )
-        assert sorted(relayed.told("node-a")) == [f"aws-spot-{n}" for n in range(6)]
-        assert relayed.patches() == 6
+        assert sorted(relayed.told("node-a")) == [f"aws-spot-{n}" for n in range(8)]
+        assert relayed.patches() == 8
 
 
 async def test_other_annotations_and_taints_stay_when_a_notice_is_written(

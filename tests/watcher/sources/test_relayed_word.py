@@ -8,9 +8,10 @@ import pytest
 
 from tests.fakes.kube.watch import Order
 from tests.support.clocks import START, TurnedClock
-from tests.support.hearing_node import hearing_node
+from tests.support.hearing_node import annotate, hearing_node
 from tests.support.told_by_relay import told
 from watcher.notice import Moment, NoticeKind
+from watcher.sources.kubernetes_node import RELAYED
 from watcher.sources.kubernetes_windows import OVER_AFTER_S
 from watcher.sources.reading import ForInstance
 
@@ -21,8 +22,9 @@ def _before(seconds: float) -> Moment:
     return replace(START, wall=START.wall - timedelta(seconds=seconds))
 
 
+@pytest.mark.parametrize("changes", [False, True])
 async def test_notice_is_over_when_the_node_has_outlived_it(
-    tmp_path: Path, clock: TurnedClock
+    tmp_path: Path, clock: TurnedClock, *, changes: bool
 ) -> None:
     """Nobody takes a queue's word back; it is heard no second time, nor by the next daemon."""
     async with hearing_node(tmp_path, clock) as ears:
@@ -33,7 +35,10 @@ async def test_notice_is_over_when_the_node_has_outlived_it(
         await ears.reads()
         assert ears.inbox.empty()
         clock.turn(2)
-        ears.own.server.order(Order.BOOKMARK)
+        if changes:
+            ears.cluster.mark_node("node-a", labels={"any": "change"})
+        else:
+            ears.own.server.order(Order.BOOKMARK)
         [gone] = await ears.hears("-preemption")
         assert gone.outcome == "survived"
         await ears.reads()
@@ -68,6 +73,27 @@ async def test_notice_is_heard_when_the_clock_is_wrong(tmp_path: Path, clock: Tu
         assert notice.deadline.left_s(clock()) == 0
         await ears.reads()
         assert ears.inbox.empty()
+
+
+async def test_notice_stays_when_it_may_be_the_one_that_can_not_be_read(
+    tmp_path: Path, clock: TurnedClock
+) -> None:
+    """A newer relay's kind, say; what can be read beside it is heard."""
+    async with hearing_node(tmp_path, clock) as ears:
+        await ears.sees()
+        ears.relay(told())
+        await ears.hears("preemption")
+        text = ears.relay(told("b", kind=NoticeKind.HARDWARE, deadline=None))
+        await ears.hears("hardware")
+        annotate(ears.own, text.replace('"kind":"preemption"', '"kind":"teleport"'))
+        await ears.is_blind(RELAYED, "no kind that is known")
+        annotate(ears.own, text.replace('"kind":"hardware"', '"kind":"rebalance"', 1))
+        await ears.sees()
+        assert ears.inbox.empty()
+        annotate(ears.own, text.replace('"kind":"preemption"', '"kind":7').replace("-b", "-c"))
+        await ears.hears("hardware")
+        annotate(ears.own, None)
+        await ears.hears("-preemption", "-hardware", "-hardware")
 
 
 @pytest.mark.parametrize(
