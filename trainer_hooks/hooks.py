@@ -136,10 +136,12 @@ class TrainerHooks:
                 run.saves.restore_rng()
                 run.note_begun()
             run.pace.begin()
+            run.recorder.note_step_begun()
             yield run.step
             run.pace.end()
             if run.has_stopped:  # at a boundary within the step, which is not finished
                 return
+            run.recorder.note_step(run.step)
             run.step += 1
 
     def boundary(self) -> bool:

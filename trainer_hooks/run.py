@@ -20,11 +20,13 @@ from trainer_hooks.leave import Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.overdue import Overdue
 from trainer_hooks.pace import Pace
+from trainer_hooks.recorder import Recorder
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
 from trainer_hooks.saves import SaveRules, Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.stop import StopListener
+from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
@@ -52,8 +54,11 @@ class Run:
         """None until this start has restored, and for good if a stop came before that."""
         self._exits = exits
         self._stop: Decision | None = None
+        self._orphaned_s: float | None = None
         self._passed = RESTORING
         self._report = Report()
+        self.recorder = Recorder()
+        """Keeps this start's ledger."""
         self.guard = Guard(self._leave_now if exits else None)
 
     def enter(self, rules: SaveRules, state: TrainState) -> None:
@@ -69,7 +74,8 @@ class Run:
         try:
             self.agreement.start()
             if not self._is_stopped_at(RESTORING):
-                self.saves = Saves(rules, state, self.world)
+                self.recorder.note_met()
+                self.saves = Saves(rules, state, self.world, self.recorder)
                 self.step = self.saves.resumed_step
         except BaseException:
             self.close()
@@ -140,10 +146,13 @@ class Run:
         Returns:
             Whether no save had to be left uncommitted.
         """
-        if self.saves is not None and isinstance(error, (KeyboardInterrupt, *SETUP_ERRORS)):
+        is_wanted = isinstance(error, (KeyboardInterrupt, *SETUP_ERRORS))
+        if self.saves is not None and is_wanted:
             self.saves.note_survived()  # it is no fault of the checkpoint's
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
-        return self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+        is_flushed = self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+        self.recorder.close(Ended.STOPPED if is_wanted else Ended.FAILED, self.step)
+        return is_flushed
 
     def leave(self) -> bool:
         """Commit the save in flight, and leave together with the other ranks.
@@ -158,6 +167,9 @@ class Run:
         self.agreement.close()
         if self.saves is not None:
             self.saves.close(is_flushed=is_flushed)
+        self.recorder.close(
+            Ended.FINISHED if self._stop is None or self.is_finished else Ended.PREEMPTED, self.step
+        )
         return is_flushed
 
     def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:
@@ -176,7 +188,9 @@ class Run:
         launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
         self.world = World.connect()
         self.departure = Departure(self.world)
-        self._listener = StopListener(self._on_news, launcher=launcher, grace_s=grace_s)
+        self._listener = StopListener(
+            self._on_news, launcher=launcher, grace_s=grace_s, on_orphaned=self._on_orphaned
+        )
         self.agreement = StepAgreement(
             self.world, self._listener.pending, self._on_stop, self._figures
         )
@@ -226,6 +240,13 @@ class Run:
         if self.agreement.stop is not None:
             self._on_stop()
         self.agreement.notify()
+        if (heard := self._listener.pending()) is not None:
+            self.recorder.note_notice(heard.id)
+
+    def _on_orphaned(self, gone_by_s: float) -> None:
+        """Hold this process to an end, agreed or not. Runs in the listener's thread."""
+        self._orphaned_s = gone_by_s
+        self.guard.arm(gone_by_s)
 
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
@@ -234,6 +255,8 @@ class Run:
             self.saves.hurry(is_hurried=stop is not None)
         if stop is None:
             self.guard.disarm()
+            if self._orphaned_s is not None:
+                self.guard.arm(self._orphaned_s)
             return
         if stop.outcome is Outcome.STOP and not self.has_stopped:
             self.overdue.expect()

@@ -15,6 +15,7 @@ from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.recorder import Recorder
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
 
@@ -56,10 +57,13 @@ class Saves:
         StateError: The checkpoint does not fit ``state``.
     """
 
-    def __init__(self, rules: SaveRules, state: TrainState, world: World) -> None:
+    def __init__(
+        self, rules: SaveRules, state: TrainState, world: World, recorder: Recorder
+    ) -> None:
         self._rules = rules
         self._state = state
         self._world = world
+        self._recorder = recorder
         self._attempt = _start_attempt(rules.root, world)
         self._checkpointer = Checkpointer(
             rules.root, world, self._attempt, save_every_steps=rules.every_steps
@@ -77,6 +81,13 @@ class Saves:
         )
         if self._resumed is not None and self._resumed.took_s is not None:
             self._checkpointer.took_s.append(self._resumed.took_s)
+        if world.is_coordinator:
+            recorder.open(
+                rules.root,
+                (self._attempt.number, self._attempt.token),
+                ranks=world.size,
+                resumed_step=self.resumed_step,
+            )
 
     @property
     def resumed_step(self) -> int:
@@ -137,7 +148,9 @@ class Saves:
         last = self._checkpointer.last
         is_saved = step == self.resumed_step or (last is not None and last.name.step == step)
         if self._state.has_stepped and not is_saved:
+            began = self._recorder.now()
             self._checkpointer.save(self._state.capture(step))
+            self._recorder.note_save(step, began)
 
     def wait(self, limit_s: Callable[[], float | None]) -> bool:
         """Wait until no save is in flight, at most until an instant that may change meanwhile.
@@ -177,6 +190,8 @@ class Saves:
 
     def _after_commit(self) -> None:
         """Do what has time until after a commit. Runs in the save's thread."""
+        if (committed := self._checkpointer.last_committed) is not None:
+            self._recorder.note_commit(committed.step)
         self.note_survived()
         if self._retention is not None:
             self._retention.after_commit()

@@ -56,7 +56,10 @@ class Ledger:
     ) -> None:
         self._now_s = now_s
         self._offset_s = time.time() - now_s()
-        self._steps: Steps | None = None
+        self._next_step: int | None = None
+        """The step after those that are not written yet; None while all are."""
+        self._first_step = 0
+        self._steps_began = self._steps_ended = self._straggler_s = 0.0
         self._is_warm = False
         self._written_s = now_s()
         name = f"a{begin.attempt}-{begin.token}.jsonl"
@@ -74,20 +77,12 @@ class Ledger:
 
     def note_step(self, step: int, began: float, ended: float, straggler_s: float = 0.0) -> None:
         """Note a step that was finished. The training thread calls it after each."""
-        whole = self._steps
-        if whole is not None and whole.end == step:
-            self._steps = Steps(
-                first=whole.first,
-                end=step + 1,
-                began=whole.began,
-                ended=ended,
-                straggler_s=whole.straggler_s + straggler_s,
-            )
-        else:
+        if self._next_step != step:
             self._write_steps()
-            self._steps = Steps(
-                first=step, end=step + 1, began=began, ended=ended, straggler_s=straggler_s
-            )
+            self._first_step, self._steps_began, self._straggler_s = step, began, 0.0
+        self._next_step = step + 1
+        self._steps_ended = ended
+        self._straggler_s += straggler_s
         if not self._is_warm or self._now_s() - self._written_s >= WRITE_EVERY_S:
             self._is_warm = True  # the first step is a record of its own: it takes longer
             self._write_steps()
@@ -112,9 +107,17 @@ class Ledger:
         self._writer.close()
 
     def _write_steps(self) -> None:
-        if self._steps is not None:
-            self._writer.put(self._steps)
-            self._steps = None
+        if self._next_step is not None:
+            self._writer.put(
+                Steps(
+                    first=self._first_step,
+                    end=self._next_step,
+                    began=self._steps_began,
+                    ended=self._steps_ended,
+                    straggler_s=self._straggler_s,
+                )
+            )
+            self._next_step = None
             self._written_s = self._now_s()
 
 

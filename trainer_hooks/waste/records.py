@@ -62,6 +62,8 @@ class Outcome(StrEnum):
     DRILLED = "drilled"
     """Preempted by a drill, which says nothing of M."""
     FAILED = "failed"
+    STOPPED = "stopped"
+    """By a person, or by what no other start would change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

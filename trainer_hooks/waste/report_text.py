@@ -19,6 +19,7 @@ _ENDS = {
     Outcome.DRILLED: "a drill",
     Outcome.FAILED: "failed",
     Outcome.FINISHED: "finished",
+    Outcome.STOPPED: "stopped",
     None: "killed",
 }
 

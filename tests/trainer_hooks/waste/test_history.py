@@ -42,6 +42,7 @@ def test_times_are_measured_when_a_run_was_interrupted_twice(tmp_path: Path) -> 
         (Outcome.FAILED, True),
         (Outcome.DRILLED, False),
         (Outcome.FINISHED, False),
+        (Outcome.STOPPED, False),
         (None, True),
     ],
 )

@@ -1,0 +1,118 @@
+"""Keeps a run's ledger: one rank notes for all what happens, the others note nothing.
+
+Called where things happen, it never blocks and never raises: what a run wastes is good to know, and
+no reason to waste more.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from trainer_hooks.waste.ledger import Ledger
+from trainer_hooks.waste.records import Begin, Outcome, Part
+
+NODES_VARIABLE = "GROUP_WORLD_SIZE"
+"""How many agents torchrun has started, one a node (torch 2.13, environment of its workers)."""
+
+
+class Recorder:
+    """What one start of the job notes. Built when the process meets the others.
+
+    Args:
+        now_s: The clock that runs on evenly.
+    """
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._offset_s = time.time() - now_s()
+        self._entered_s = now_s()
+        self._met_s = now_s()
+        self._step_began_s = now_s()
+        self._ledger: Ledger | None = None
+        self._heard = ""
+
+    def note_met(self) -> None:
+        """Note that all ranks have met."""
+        self._met_s = self._now_s()
+
+    def open(self, root: Path, attempt: tuple[int, str], *, ranks: int, resumed_step: int) -> None:
+        """Begin the ledger, once it is known where this attempt goes on. Only rank 0 calls it.
+
+        Args:
+            root: The checkpoint directory.
+            attempt: Number and token.
+            ranks: All of them, each with a device that is paid for.
+            resumed_step: Steps that were finished.
+        """
+        number, token = attempt
+        begin = Begin(
+            at=self._at(self._entered_s - _process_age_s()),
+            attempt=number,
+            token=token,
+            gpus=ranks,
+            nodes=_nodes(),
+            resumed_step=resumed_step,
+        )
+        self._ledger = Ledger(root, begin, self._now_s)
+        entered, met = self._at(self._entered_s), self._at(self._met_s)
+        self._ledger.note_part(Part.RENDEZVOUS, entered, met)
+        self._ledger.note_part(Part.LOAD, met)
+
+    def note_step_begun(self) -> None:
+        """Note that a step begins."""
+        self._step_began_s = self._now_s()
+
+    def note_step(self, step: int) -> None:
+        """Note that it has been finished."""
+        if self._ledger is not None:
+            began, ended = self._at(self._step_began_s), self._at(self._now_s())
+            self._ledger.note_step(step, began, ended)
+
+    def now(self) -> float:
+        """Return the instant, as it is recorded."""
+        return self._at(self._now_s())
+
+    def note_save(self, step: int, began: float) -> None:
+        """Note that the stall of a save is over."""
+        if self._ledger is not None:
+            self._ledger.note_save(step, began, self.now())
+
+    def note_commit(self, step: int) -> None:
+        """Note that a save has become a checkpoint. Runs in the save's thread."""
+        if self._ledger is not None:
+            self._ledger.note_commit(step, self.now())
+
+    def note_notice(self, notice_id: str) -> None:
+        """Note that a notice was heard of. Runs in the thread that hears."""
+        if self._ledger is not None and notice_id != self._heard:
+            self._heard = notice_id  # a new deadline of it is no new notice
+            self._ledger.note_notice(notice_id)
+
+    def close(self, outcome: Outcome, step: int) -> None:
+        """Note how this attempt leaves, and stop noting."""
+        ledger, self._ledger = self._ledger, None
+        if ledger is not None:
+            ledger.close(outcome, step)
+
+    def _at(self, seconds: float) -> float:
+        return seconds + self._offset_s
+
+
+def _process_age_s() -> float:
+    """Return how long this process has been there: its start is part of the restart."""
+    try:
+        # Field 22, after the name, which may hold spaces: ticks since boot. Source: proc(5)
+        fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
+        ticks = int(fields.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    began_s = ticks / os.sysconf("SC_CLK_TCK")
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began_s)
+
+
+def _nodes() -> int:
+    try:
+        return max(1, int(os.environ.get(NODES_VARIABLE, "1")))
+    except ValueError:
+        return 1
