@@ -28,7 +28,7 @@ from watcher.relay import command as relay
 from watcher.settings import LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load, strangers
 from watcher.simulator import command as simulator
 from watcher.simulator.clouds import SIMULATORS
-from watcher.sources import CLOUDS
+from watcher.sources import CLOUDS, ROADS
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,14 @@ example: reprieve-watcher run --run-dir /run/reprieve --signal-pid-file /run/tra
 
 Every option can be set as REPRIEVE_<KEY> in the environment and in the TOML file as well;
 the command line wins. `reprieve-watcher check-config` lists the keys."""
+
+
+_METADATA_KEYS = tuple(
+    f"{name}.metadata_endpoint"
+    for name, road in ROADS.items()
+    if road.cloud is not None and "metadata_endpoint" in road.readers
+)
+"""What --metadata-endpoint sets: each cloud's, since only the one that is heard is asked there."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -158,7 +166,9 @@ def _value(effective: Effective, key: str) -> str | float | bool | list[str] | N
 
 
 def _load(arguments: argparse.Namespace) -> Effective:
-    given: Mapping[str, str | None] = {key: vars(arguments).get(key) for key in SETTINGS}
+    options = vars(arguments)
+    given: dict[str, str | None] = {key: options.get(key) for key in SETTINGS}
+    given |= dict.fromkeys(_METADATA_KEYS, options.get("metadata_endpoint"))
     return load(arguments.config, os.environ, given)
 
 
@@ -180,6 +190,7 @@ def _parser() -> _Parser:
     check.add_argument("--json", action="store_true", help="print one JSON object")
     checks = commands.add_parser("doctor", help="say what is wrong here", allow_abbrev=False)
     doctor.add_arguments(checks)
+    _add_cloud(checks)
     relaying = commands.add_parser("relay", help="read a cluster's queue", allow_abbrev=False)
     relay.add_arguments(relaying)
     queues = commands.add_parser("queue", help="make and remove nodes' queues", allow_abbrev=False)
@@ -203,11 +214,10 @@ def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
         allow_abbrev=False,
     )
     run.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
+    _add_cloud(run)
     options = {
-        "cloud": ("--cloud", "/".join((AUTO, NONE, *CLOUDS)), "whose notices to hear (auto)"),
         "run_dir": ("--run-dir", "DIR", "where notice.json is written (/run/reprieve)"),
         "node": ("--node", "NAME", "this node's name (the host's)"),
-        "aws.metadata_endpoint": ("--metadata-endpoint", "URL", "instance metadata service"),
         "faces.listen": ("--listen", "HOST:PORT", "probes and metrics (127.0.0.1:9765)"),
         "signal.pid_file": ("--signal-pid-file", "PATH", "whom to SIGTERM on a stop notice"),
         "log_format": ("--log-format", "/".join(LOG_FORMATS), "how log lines look"),
@@ -220,4 +230,15 @@ def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
         action="store_const",
         const="true",
         help="say what would be done about a notice, and do none of it",
+    )
+
+
+def _add_cloud(command: argparse.ArgumentParser) -> None:
+    """Add the options that say which cloud is asked, and where."""
+    clouds = "/".join((AUTO, NONE, *CLOUDS))
+    command.add_argument("--cloud", metavar=clouds, help="whose notices to hear (auto)")
+    command.add_argument(
+        "--metadata-endpoint",
+        metavar="URL",
+        help="where the cloud's metadata service is, whichever cloud (its own address)",
     )

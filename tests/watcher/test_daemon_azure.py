@@ -28,7 +28,6 @@ pytestmark = pytest.mark.e2e
 ME = "gpu-vmss_3"
 SIBLING = "gpu-vmss_0"
 EVENTS = EVENTS_PATH.partition("?")[0]
-NOWHERE = "http://127.0.0.1:9"
 
 
 @asynccontextmanager
@@ -59,8 +58,7 @@ async def daemon(
     run_dir: Path, url: str, *options: str, **environment: str
 ) -> AsyncIterator[WatcherProcess]:
     """Run the daemon inside the block; it has to end with 0 on SIGTERM, if it still runs."""
-    variables = {"REPRIEVE_AZURE_METADATA_ENDPOINT": url, **environment}
-    watcher = await WatcherProcess.start(run_dir, NOWHERE, "--cloud=azure", *options, **variables)
+    watcher = await WatcherProcess.start(run_dir, url, "--cloud=azure", *options, **environment)
     try:
         yield watcher
         if watcher.process.returncode is None:

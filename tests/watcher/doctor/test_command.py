@@ -8,6 +8,10 @@ import sys
 import pytest
 
 from tests.support.watcher_process import simulator_process
+from watcher.simulator.clock import ScenarioClock
+from watcher.simulator.clouds import SIMULATORS
+from watcher.simulator.server import make_app, serving
+from watcher.sources import CLOUDS
 
 pytestmark = pytest.mark.e2e
 
@@ -56,3 +60,13 @@ async def test_doctor_checks_the_cloud_that_proves_itself_when_none_is_named(
     assert status == 1
     assert printed.startswith("wrong   cloud: none: no cloud has proved itself (aws: ")
     assert "-> name the cloud" in printed
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+async def test_doctor_finds_any_cloud_when_the_command_line_says_where(cloud: str) -> None:
+    """One option for every cloud's server; it wins over the address that the environment names."""
+    app = make_app(SIMULATORS[cloud].scenario({}, ()), ScenarioClock())
+    async with serving(app, "127.0.0.1", 0) as url:
+        asked = f"--metadata-endpoint={url}"
+        status, printed = await doctor("http://127.0.0.1:9", "--cloud=auto", asked, cloud="none")
+    assert (status, printed.split(maxsplit=3)[:3]) == (0, ["ok", "cloud:", f"{cloud}:"])

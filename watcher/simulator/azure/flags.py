@@ -23,8 +23,7 @@ example: an eviction with 30 s to spare, ten seconds from now
 
   mkdir -p /tmp/reprieve
   reprieve-watcher simulate azure --notice-after 10 &
-  REPRIEVE_AZURE_METADATA_ENDPOINT=http://127.0.0.1:1338 \\
-    reprieve-watcher run --cloud azure --run-dir /tmp/reprieve
+  reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
 
 the same, and all else that can happen, from a file: reprieve-watcher simulate azure --scenario FILE
 

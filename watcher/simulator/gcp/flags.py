@@ -24,7 +24,7 @@ example: a Spot VM is preempted ten seconds from now
 
   mkdir -p /tmp/reprieve
   reprieve-watcher simulate gcp --preempted-after 10 &
-  GCE_METADATA_HOST=127.0.0.1:1338 reprieve-watcher run --cloud gcp --run-dir /tmp/reprieve
+  reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
 
 the same, and all else that can happen, from a file: reprieve-watcher simulate gcp --scenario FILE
 
