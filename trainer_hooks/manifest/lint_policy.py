@@ -9,8 +9,8 @@ from trainer_hooks.manifest.verdict import ENDS, Fate, Verdict, verdict
 from trainer_hooks.manifest.workload import Workload
 
 _JOB_MEND = (
-    "in this order: {again} on DisruptionTarget, {again} on exit codes In [75, 76], FailJob on In "
-    "[78, 79], and no rule for crashes"
+    "podFailurePolicy, in this order: {again} on DisruptionTarget, {again} on exit codes In "
+    "[75, 76], FailJob on In [78, 79], and no rule for crashes"
 )
 
 _DEFECTS = {
@@ -18,18 +18,18 @@ _DEFECTS = {
     (Fate.FREE, Fate.OVER): ("preemption-final", "ends the job", Weight.ERROR),
     (Fate.COUNTED, Fate.FREE): (
         "crash-not-counted",
-        "starts again for ever, and is never counted",
+        "starts the job again for ever, and is never counted",
         Weight.ERROR,
     ),
     (Fate.COUNTED, Fate.OVER): ("crash-final", "ends the job at the first time", Weight.ADVICE),
     (Fate.OVER, Fate.FREE): (
         "endless-restart",
-        "starts again for ever, though nothing will be better",
+        "starts the job again for ever, though nothing will be better",
         Weight.ERROR,
     ),
     (Fate.OVER, Fate.COUNTED): (
         "useless-restart",
-        "starts again, though nothing will be better",
+        "starts the job again, though nothing will be better",
         Weight.ADVICE,
     ),
 }
@@ -86,8 +86,8 @@ def _misjudged(workload: Workload) -> Iterator[Finding]:
             found[given, end.fate].append(end.what)
     for (given, expected), ends in found.items():
         rule, what, weight = _DEFECTS[expected, given.fate]
-        by = "this" if given.set_line is None else f"this, with line {given.set_line},"
-        message = f"{by} is why a job {what}, at {' or '.join(ends)}"
+        by = "" if given.set_line is None else f" (by this and line {given.set_line})"
+        message = f"{' or '.join(ends)} {what}{by}"
         yield Finding(given.line, rule, message, _mend(workload), weight)
 
 
@@ -96,7 +96,7 @@ def _mend(workload: Workload) -> str:
     if not workload.is_set:
         return mend
     return (
-        f"podFailurePolicy, {mend}; backoffLimit 0; in failurePolicy FailJobSet on the message "
+        f"{mend}; backoffLimit 0; in failurePolicy FailJobSet on the message "
         "'exit code 7[89] matching', then RestartJobSetAndIgnoreMaxRestarts on PodFailurePolicy"
     )
 

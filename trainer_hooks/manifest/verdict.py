@@ -116,6 +116,9 @@ def _failed(workload: Workload, reason: str, message: str, line: int) -> Verdict
         reasons, patterns = rule.at("onJobFailureReasons"), rule.at("onJobFailureMessagePatterns")
         if reasons.items and reason not in reasons.texts:
             continue
+        targets = rule.at("targetReplicatedJobs")
+        if targets.items and workload.name not in targets.texts:
+            continue
         if patterns.items and not any(_is_found(one, message) for one in patterns.texts):
             continue
         action, set_line = rule.at("action").text, rule.line

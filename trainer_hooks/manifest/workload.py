@@ -21,6 +21,8 @@ class Workload:
     job: Tree
     """The Job's spec."""
     is_set: bool
+    name: str = ""
+    """The replicated job's."""
     replicas: int = 1
     """How many Jobs of this kind a JobSet has."""
 
@@ -92,7 +94,8 @@ def workloads(document: Tree) -> Iterator[Workload]:
         case "JobSet":
             for replicated in document.at("spec", "replicatedJobs").items:
                 job, replicas = replicated.at("template", "spec"), replicated.at("replicas").number
-                yield Workload(document, job, is_set=True, replicas=replicas or 1)
+                name = replicated.at("name").text
+                yield Workload(document, job, is_set=True, name=name, replicas=replicas or 1)
         case "List":
             for item in document.at("items").items:
                 if item.at("kind").text != "List":

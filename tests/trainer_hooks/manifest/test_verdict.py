@@ -45,6 +45,7 @@ SET_RULE = st.fixed_dictionaries(
         "onJobFailureReasons": st.lists(
             st.sampled_from(["PodFailurePolicy", "BackoffLimitExceeded"]), min_size=1, max_size=2
         ),
+        "targetReplicatedJobs": st.sampled_from([["workers"], ["leader"], ["leader", "workers"]]),
         "onJobFailureMessagePatterns": st.lists(
             st.sampled_from(
                 ["exit code 7[89] matching", "DisruptionTarget", "rule at index 0$", "backoff"]
