@@ -22,6 +22,7 @@ from watcher.kube.bodies import (
     whole,
 )
 from watcher.kube.place import Place
+from watcher.kube.sockets import probing
 from watcher.kube.token import TokenFile
 
 CALL_LIMIT_S = 2.0
@@ -87,6 +88,7 @@ class KubeClient:
                 limit=CONNECTIONS,
                 keepalive_timeout=IDLE_LIMIT_S,
                 ssl=self._tls if self._tls is not None else True,
+                socket_factory=probing,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"Accept-Encoding": "identity", "User-Agent": "reprieve-watcher"},
