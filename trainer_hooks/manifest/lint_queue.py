@@ -11,6 +11,11 @@ _GROUP = "kueue.x-k8s.io/"
 _OLD_WORDS = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 
 
+def is_kueues(document: Tree) -> bool:
+    """Tell whether a document is an object of Kueue's own."""
+    return document.at("apiVersion").text.startswith(_GROUP)
+
+
 def lint_queue(document: Tree) -> Iterator[Finding]:
     """Name what is wrong in a document for Kueue."""
     annotation = document.at("metadata", "annotations", QUEUE_NAME)
@@ -22,7 +27,7 @@ def lint_queue(document: Tree) -> Iterator[Finding]:
             f"under metadata.labels: {QUEUE_NAME}: {annotation.text}",
         )
     version = document.at("apiVersion")
-    if not version.text.startswith(_GROUP):
+    if not is_kueues(document):
         return
     if version.text != f"{_GROUP}v1beta2":
         yield Finding(

@@ -96,6 +96,14 @@ def test_pods_are_counted_over_all_jobs_when_a_jobset_has_one_for_each_node() ->
     assert [finding.rule for finding in lint(manifest)] == ["no-node-rank"]
 
 
+@pytest.mark.parametrize("text", ["", "kind: PyTorchJob\n", "kind: Deployment\n---\na: b\n"])
+def test_nothing_is_called_clean_when_it_was_not_judged(text: str) -> None:
+    """Unknown is not clear."""
+    [finding] = lint(text)
+    assert (finding.rule, finding.weight) == ("nothing-judged", Weight.ADVICE)
+    assert "PyTorchJob" not in text or "PyTorchJob" in finding.message
+
+
 def test_job_in_a_list_is_judged_when_kubectl_has_printed_it() -> None:
     """kubectl get -o yaml makes a List; a CronJob has its job one level deeper."""
     listed = (
