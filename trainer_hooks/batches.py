@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 
 from trainer_hooks.data import ResumableSampler
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.forked import surely
 from trainer_hooks.signals import STOP_SIGNALS
 
 B = TypeVar("B")
@@ -79,7 +80,13 @@ def _count(
 
 
 def _start(loader: DataLoader[B]) -> Iterator[B]:
-    """Start the workers, shielded from the first instruction on, and leave RNG as it was."""
+    """Start the workers, shielded from the first instruction on, and leave RNG as it was.
+
+    Raises:
+        WorkerError: A worker hangs in its fork, over and over.
+    """
+    if loader.num_workers:
+        loader.multiprocessing_context = surely(loader.multiprocessing_context)
     if loader.num_workers and not isinstance(loader.worker_init_fn, ShieldedWorker):
         loader.worker_init_fn = ShieldedWorker(loader.worker_init_fn)
     rng: Any = torch.get_rng_state()

@@ -8,6 +8,7 @@
     │   └── FlagError          the flag file cannot be understood: taken as a stop, loudly
     ├── AgreementError         the Store is lost: a crash, never a stop
     ├── LauncherGoneError      the launcher died before this rank began
+    ├── WorkerError            a DataLoader worker does not come to life
     ├── StateError             something cannot be captured, or a checkpoint lacks it
     └── CheckpointError        a save or a resume failed; training may go on
         ├── DirectoryError     (also a ConfigError) checkpoint_dir can't be one, ever
@@ -38,6 +39,10 @@ class AgreementError(TrainerHooksError):
 
 class LauncherGoneError(TrainerHooksError):
     """Raised when the launcher has died, so that nobody would know of this rank."""
+
+
+class WorkerError(TrainerHooksError):
+    """Raised when a DataLoader worker does not come to life, however often it is started."""
 
 
 class StateError(TrainerHooksError):

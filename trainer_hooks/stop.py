@@ -23,6 +23,10 @@ from trainer_hooks.signals import SignalPipe
 
 log = logging.getLogger(__name__)
 
+ORPHAN_LIMIT_S = 120.0
+"""How long a rank may outlive its launcher, whatever it hangs in: nobody is left to kill it, and it
+holds its GPU. As long as a launcher gives after SIGTERM where nobody has said (design.md 4)."""
+
 LOOK_EVERY_S = 1.0
 """Also without an event: gVisor and network file systems deliver none (node-facts, 2026-11-30)."""
 
@@ -40,6 +44,8 @@ class StopListener:
         flag_path: The flag file; None stands for the run directory's.
         launcher: Descriptor of the launcher's process, whose death is a stop too; closed with us.
         grace_s: How long a stop signal leaves; None if nobody knows.
+        on_orphaned: Called from the listener's thread when the launcher has died, with the instant
+            on CLOCK_BOOTTIME by which this process has to be gone. Nobody can take that back.
     """
 
     def __init__(
@@ -49,8 +55,10 @@ class StopListener:
         flag_path: Path | None = None,
         launcher: int | None = None,
         grace_s: float | None = None,
+        on_orphaned: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._grace_s = grace_s
+        self._on_orphaned = on_orphaned
         self._signalled_s: float | None = None
         self._launcher = launcher
         self._launcher_is_gone = False
@@ -107,6 +115,7 @@ class StopListener:
             if self._launcher in ready:
                 poll.unregister(self._launcher)
                 self._launcher_is_gone = True
+                self._on_orphaned(boottime_s() + (self._grace_s or ORPHAN_LIMIT_S))
             if events is not None:
                 events.read(timeout=0)
             if not self._closing.is_set():

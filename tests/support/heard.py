@@ -15,8 +15,14 @@ class Heard:
     def __init__(
         self, run_dir: Path, launcher: int | None = None, grace_s: float | None = None
     ) -> None:
+        self.gone_by_s: list[float] = []
+        """By when an orphan has to be gone, at each word of it."""
         self.listener = StopListener(
-            self._note, flag_path=run_dir / FLAG_NAME, launcher=launcher, grace_s=grace_s
+            self._note,
+            flag_path=run_dir / FLAG_NAME,
+            launcher=launcher,
+            grace_s=grace_s,
+            on_orphaned=self.gone_by_s.append,
         )
         self.ids: list[str | None] = []
         """The id of the pending notice at each news; None when it was withdrawn."""

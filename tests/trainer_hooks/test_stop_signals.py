@@ -14,10 +14,10 @@ from torch.distributed import HashStore
 from tests.support.flags import put_flag, remove_flag
 from tests.support.heard import Heard, listening
 from tests.support.leaks import open_descriptors, thread_names
-from trainer_hooks.clock import seconds_left
+from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import FLAG_NAME
-from trainer_hooks.stop import StopListener
+from trainer_hooks.stop import ORPHAN_LIMIT_S, StopListener
 
 pytestmark = pytest.mark.usefixtures("outlived")
 
@@ -104,9 +104,12 @@ def test_launchers_death_is_a_stop_when_it_is_heard_through_its_descriptor(tmp_p
     launcher = subprocess.Popen(["sleep", "60"])
     heard = Heard(tmp_path, launcher=os.pidfd_open(launcher.pid))
     heard.listener.start()
+    began_s = boottime_s()
     launcher.kill()
     launcher.wait()
     heard.wait_for("launcher-gone")
+    (gone_by_s,) = heard.gone_by_s
+    assert gone_by_s >= began_s + ORPHAN_LIMIT_S
     put_flag(tmp_path, notice_id="flag")
     heard.wait_for("launcher-gone", "flag")
     heard.listener.close()
