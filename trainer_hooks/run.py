@@ -25,7 +25,9 @@ from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
 from trainer_hooks.saves import SaveRules, Saves
 from trainer_hooks.state import TrainState
+from trainer_hooks.status import Status, TrainerState
 from trainer_hooks.stop import StopListener
+from trainer_hooks.telling import progress_of
 from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
 
@@ -60,6 +62,7 @@ class Run:
         self.recorder = Recorder()
         """Keeps this start's ledger."""
         self.guard = Guard(self._leave_now if exits else None)
+        self._status = Status(lambda: progress_of(self.step, self.saves, self.agreement.stop))
 
     def enter(self, rules: SaveRules, state: TrainState) -> None:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
@@ -86,6 +89,7 @@ class Run:
         self._listener.close()
         self.overdue.note_reached()
         self.guard.close()
+        self._status.close()
 
     @property
     def outcome(self) -> RunOutcome:
@@ -162,6 +166,7 @@ class Run:
         """
         is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
         is_flushed = self._is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
+        self._status.reach(TrainerState.SAVED)
         self._tell(self._last_word())
         self.departure.barrier(seconds_left(self.guard.deadline_s))
         self.agreement.close()
@@ -196,6 +201,7 @@ class Run:
         )
         self.overdue = Overdue(threading.get_ident())
         self._listener.start()
+        self._status.start()
 
     def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
         while (decision := self.agreement.reached(*boundary)) is not None:
@@ -251,6 +257,7 @@ class Run:
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
         stop = self.agreement.stop
+        self._status.nudge()
         if self.saves is not None:
             self.saves.hurry(is_hurried=stop is not None)
         if stop is None:

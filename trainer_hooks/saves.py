@@ -120,6 +120,12 @@ class Saves:
         return None if began_s is None else time.monotonic() - began_s
 
     @property
+    def last_save_s(self) -> tuple[float | None, float | None]:
+        """Seconds that the last save has held the training up, and from there to its commit."""
+        last = self._checkpointer.last
+        return (None, None) if last is None else (self._checkpointer.stall_s, last.durable_s)
+
+    @property
     def failure(self) -> str | None:
         """Why the newest save was not started or not committed, if it was not."""
         return self._checkpointer.failure

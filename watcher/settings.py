@@ -21,7 +21,7 @@ from watcher.sources import CLOUDS, ROADS
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
-_FOR_TRAINERS = ("REPRIEVE_RESULT_DIR", "REPRIEVE_LAUNCHER")
+_FOR_TRAINERS = ("REPRIEVE_RESULT_DIR", "REPRIEVE_LAUNCHER", "REPRIEVE_POD_UID")
 _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 """What reading a file or a value raises where it makes no sense."""
 
