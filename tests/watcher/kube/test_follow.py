@@ -152,9 +152,22 @@ async def test_follower_lists_in_parts_when_there_are_many_objects(
     assert [
         (len(one.objects), one.is_first, one.is_last) for one in parts if isinstance(one, Listed)
     ] == [(2, True, False), (2, False, False), (1, False, True)]
-    own.cluster.add_node("node-5")
-    assert isinstance(await anext(news), Still)
-    assert isinstance(await anext(news), Changed)
+
+
+async def test_follower_misses_nothing_when_an_object_comes_between_two_parts(
+    own: OwnNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch begins where the first part was read."""
+    monkeypatch.setattr(follow, "PAGE", 2)
+    for number in range(2):
+        own.cluster.add_node(f"node-{number}")
+    news = Follower(own.client, NODES, "").news()
+    await anext(news)
+    own.cluster.add_node("a-node-before-all-others")
+    assert [type(await anext(news)) for _ in range(2)] == [Listed, Still]
+    change = await anext(news)
+    assert isinstance(change, Changed)
+    assert change.object["metadata"]["name"] == "a-node-before-all-others"
 
 
 async def test_follower_fails_when_lists_and_watches_are_refused(own: OwnNode) -> None:
