@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
@@ -13,7 +12,7 @@ from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
-from trainer_hooks.saves import SaveRules, Saves
+from trainer_hooks.saves import SaveRules, Saves, directory_of
 from trainer_hooks.state import TrainState
 
 B = TypeVar("B")
@@ -64,7 +63,7 @@ class TrainerHooks:
     ) -> None:
         self._state = state
         self._rules = SaveRules(
-            root=Path(checkpoint_dir),
+            root=directory_of(checkpoint_dir),
             every_steps=save_every,
             keep=Keep(last=keep) if isinstance(keep, int) else keep,
             verify=verify,

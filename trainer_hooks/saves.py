@@ -1,6 +1,7 @@
 """Saves: when this run saves, what it resumed from, and what it has committed."""
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,17 @@ class SaveRules:
             raise ConfigError(f"save_every counts steps, at least 1, not {self.every_steps}")
         if self.verify not in set(Verify):
             raise ConfigError(f"verify is one of {[*map(str, Verify)]}, not {self.verify!r}")
+
+
+def directory_of(text: str | os.PathLike[str]) -> Path:
+    """Return the checkpoint directory that a program names.
+
+    Raises:
+        ConfigError: It is a URL. As a path it would be a directory of an odd name on this node.
+    """
+    if "://" in os.fspath(text):
+        raise ConfigError(f"checkpoint_dir is a path that all ranks share, not a URL: {text}")
+    return Path(text)
 
 
 class Saves:

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.support.ranks import start_ranks
+from tests.support.saving import on_disk
 from tests.support.tiny import Tiny
 from trainer_hooks import cli, latest_committed
 
@@ -40,9 +41,10 @@ def test_checkpoint_of_two_ranks_is_loaded_and_exported_when_one_process_looks(
     shards = [entry.name for entry in newest.marker.files if entry.name.endswith(".distcp")]
     assert len(shards) == 2
     for shard in shards:
-        data = bytearray((newest.path / shard).read_bytes())
+        path = on_disk(newest.path) / shard
+        data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
-        (newest.path / shard).write_bytes(data)
+        path.write_bytes(data)
     capsys.readouterr()
     assert cli.run(command) == 1
     damage = [found["damage"] for found in json.loads(capsys.readouterr().out)]

@@ -9,6 +9,7 @@ from tests.support.history import steps_done
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
 from trainer_hooks.checkpoint import resume
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.errors import CheckpointError
 
@@ -22,7 +23,7 @@ def test_ranks_take_the_one_before_when_one_cannot_read_its_own_state(tmp_path: 
     job = start_ranks(2, tiny.train, tmp_path / "out")
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
 
-    def failing(directory: Path, rank: int) -> RankState:
+    def failing(directory: Place, rank: int) -> RankState:
         if rank == 1 and "_000000020." in directory.name:
             raise CheckpointError("a stale handle")
         return read_rank_state(directory, rank)

@@ -3,12 +3,12 @@
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-CALLS = [
+CALLS: list[tuple[object, str]] = [
     (os, "open"),
     (os, "fsync"),
     (os, "link"),
@@ -45,7 +45,9 @@ class System:
 
 
 @contextlib.contextmanager
-def failing(system: System, *, has_hard_links: bool) -> Iterator[None]:
+def failing(
+    system: System, *, has_hard_links: bool = True, calls: Sequence[tuple[object, str]] = CALLS
+) -> Iterator[None]:
     """Let every call of the system pass through ``system``."""
 
     def passed(call: Callable[..., object], name: str) -> Callable[..., object]:
@@ -58,6 +60,6 @@ def failing(system: System, *, has_hard_links: bool) -> Iterator[None]:
         return passing
 
     with pytest.MonkeyPatch.context() as patch:
-        for home, name in CALLS:
+        for home, name in calls:
             patch.setattr(home, name, passed(getattr(home, name), name))
         yield

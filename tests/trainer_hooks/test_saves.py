@@ -113,6 +113,7 @@ def test_checkpoint_before_is_taken_when_three_attempts_have_died(node: Node) ->
     ("options", "why"),
     [
         ({"save_every": 0}, "save_every counts steps"),
+        ({"checkpoint_dir": "s3://bucket/run"}, "a path that all ranks share, not a URL"),
         ({"keep": 0}, "at least the last checkpoint is kept"),
         ({"verify": "some"}, r"verify is one of \['sizes', 'all'\], not 'some'"),
     ],
@@ -122,4 +123,4 @@ def test_options_are_refused_when_they_make_no_sense(
 ) -> None:
     """Before anything begins."""
     with pytest.raises(ConfigError, match=why):
-        TrainerHooks(Run().state, checkpoint_dir=tmp_path, **{"save_every": 3, **options})
+        TrainerHooks(Run().state, **{"checkpoint_dir": tmp_path, "save_every": 3, **options})

@@ -1,16 +1,15 @@
 """What there is in a checkpoint directory, and what state it is in, for people and programs."""
 
-import os
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.latest import Checkpoint, examined, read_marker
 from trainer_hooks.checkpoint.layout import MARKER, SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.pins import pinned
+from trainer_hooks.checkpoint.place import Place, bytes_in, is_there
 from trainer_hooks.checkpoint.removal import has_tombstone
 from trainer_hooks.errors import UncommittedError
 from trainer_hooks.untrusted import Json
@@ -54,7 +53,7 @@ class Entry:
         return asdict(self) | {"name": str(self.name)}
 
 
-def catalogue(root: Path) -> list[Entry]:
+def catalogue(root: Place) -> list[Entry]:
     """Return all saves under ``root``, newest first. Any process may call it.
 
     Raises:
@@ -77,7 +76,7 @@ def catalogue(root: Path) -> list[Entry]:
                 state=state,
                 reason=reason,
                 world_size=None if marker is None else marker.world_size,
-                bytes=_bytes_on_disk(root / str(name)),
+                bytes=bytes_in(root / str(name)),
                 created=None if marker is None else marker.created,
                 pinned=pins.get(name),
                 verified=_verified(verified),
@@ -87,7 +86,7 @@ def catalogue(root: Path) -> list[Entry]:
 
 
 def _state(
-    root: Path,
+    root: Place,
     name: SaveName,
     found: Checkpoint | UncommittedError,
     verified: dict[str, Json],
@@ -99,11 +98,11 @@ def _state(
             return SaveState.TORN, f"found {verified.get('at')}: {'; '.join(map(str, damage))}"
         return SaveState.COMMITTED, None
     reason = str(found).removeprefix(f"{directory}: ")
-    was_committed = os.path.lexists(directory / MARKER) and not has_tombstone(directory)
+    was_committed = is_there(directory / MARKER) and not has_tombstone(directory)
     return (SaveState.TORN if was_committed else SaveState.UNCOMMITTED), reason
 
 
-def _marker(directory: Path) -> CommitMarker | None:
+def _marker(directory: Place) -> CommitMarker | None:
     try:
         return read_marker(directory)
     except UncommittedError:
@@ -115,15 +114,3 @@ def _verified(mark: dict[str, Json]) -> str | None:
         case {"at": str(at), "level": str(level), "damage": []}:
             return f"{at} {level}"
     return None
-
-
-def _bytes_on_disk(directory: Path) -> int:
-    """Add up what lies in a directory; what goes away meanwhile takes nothing."""
-    total = 0
-    for parent, _, names in os.walk(directory):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - of 100,000 files
-            except FileNotFoundError:
-                continue
-    return total

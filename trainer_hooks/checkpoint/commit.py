@@ -10,7 +10,6 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from trainer_hooks.checkpoint.durable import create_file, sync_directory, write_file
 from trainer_hooks.checkpoint.exported import refuse_export
@@ -25,6 +24,7 @@ from trainer_hooks.checkpoint.layout import (
 )
 from trainer_hooks.checkpoint.manifest import FileEntry, read_manifests, sealed
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.errors import CheckpointError, DirectoryError, FencedError
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class CommitMarker:
         )
 
 
-def start_attempt(root: Path) -> Attempt:
+def start_attempt(root: Place) -> Attempt:
     """Take the next attempt number, which fences off every earlier attempt. One rank calls it.
 
     Raises:
@@ -99,7 +99,7 @@ def start_attempt(root: Path) -> Attempt:
         ) from error
 
 
-def reserve(root: Path, name: SaveName) -> Path:
+def reserve(root: Place, name: SaveName) -> Place:
     """Make a fresh directory for a save. One rank calls it before any rank writes.
 
     Raises:
@@ -121,7 +121,7 @@ def reserve(root: Path, name: SaveName) -> Path:
 
 
 def commit(
-    root: Path, name: SaveName, *, world_size: int, save_every_steps: int, took_s: float
+    root: Place, name: SaveName, *, world_size: int, save_every_steps: int, took_s: float
 ) -> CommitMarker:
     """Turn a complete save into a checkpoint. The coordinator calls it, after all manifests.
 
@@ -158,12 +158,12 @@ def commit(
     return marker
 
 
-def missing_manifests(directory: Path, world_size: int) -> list[int]:
+def missing_manifests(directory: Place, world_size: int) -> list[int]:
     """Return the ranks that have not written their manifest, to name them."""
     return [r for r in range(world_size) if not (directory / manifest_file(r)).exists()]
 
 
-def newest_attempt(root: Path) -> int:
+def newest_attempt(root: Place) -> int:
     """Return the number of the newest attempt; 0 if there was none.
 
     Raises:
@@ -172,7 +172,7 @@ def newest_attempt(root: Path) -> int:
     return max(_attempt_numbers(root / ATTEMPTS), default=0)
 
 
-def check_fence(root: Path, attempt: Attempt) -> None:
+def check_fence(root: Place, attempt: Attempt) -> None:
     """See that no newer attempt has started.
 
     Raises:
@@ -185,7 +185,7 @@ def check_fence(root: Path, attempt: Attempt) -> None:
         )
 
 
-def _check_length(directory: Path, entry: FileEntry) -> None:
+def _check_length(directory: Place, entry: FileEntry) -> None:
     path = directory / entry.name
     try:
         size = path.stat(follow_symlinks=False).st_size
@@ -195,7 +195,7 @@ def _check_length(directory: Path, entry: FileEntry) -> None:
         raise CheckpointError(f"{path} has {size} bytes, its manifest says {entry.size}")
 
 
-def _attempt_numbers(attempts: Path) -> list[int]:
+def _attempt_numbers(attempts: Place) -> list[int]:
     try:
         return [int(entry.name) for entry in attempts.iterdir() if _NUMBER.fullmatch(entry.name)]
     except OSError as error:

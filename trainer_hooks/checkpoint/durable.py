@@ -1,6 +1,7 @@
 """Files that are whole or absent, and stay so when the power goes.
 
-``os.replace`` is atomic but not durable: the file is synced before, its directory after.
+``os.replace`` is atomic but not durable: the file is synced before, its directory after. What is
+put into a bucket is both.
 """
 
 import errno
@@ -8,11 +9,15 @@ import os
 import secrets
 from pathlib import Path
 
+from trainer_hooks.checkpoint.place import ObjectPlace, Place
+
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-def sync_directory(path: Path) -> None:
+def sync_directory(path: Place) -> None:
     """Make the directory's entries durable."""
+    if isinstance(path, ObjectPlace):
+        return  # what was put is durable
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -20,8 +25,11 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Place, data: bytes) -> None:
     """Write or replace a file, atomically and durably."""
+    if isinstance(path, ObjectPlace):
+        path.bucket.put(path.key, data)
+        return
     temporary = _temporary(path)
     _write_synced(temporary, data)
     try:
@@ -32,12 +40,15 @@ def write_file(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
-def create_file(path: Path, data: bytes) -> None:
+def create_file(path: Place, data: bytes) -> None:
     """Create a file, atomically and durably.
 
     Raises:
         FileExistsError: The file exists; it is left as it is.
     """
+    if isinstance(path, ObjectPlace):
+        path.bucket.create(path.key, data)
+        return
     temporary = _temporary(path)
     _write_synced(temporary, data)
     try:

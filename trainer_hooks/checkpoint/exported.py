@@ -4,9 +4,9 @@ It has no optimizer, no schedule and no data position; what went on from it woul
 """
 
 import json
-from pathlib import Path
 
 from trainer_hooks.checkpoint.layout import saves
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.errors import DirectoryError
 
 SUFFIX = ".safetensors"
@@ -17,7 +17,7 @@ MAX_HEADER_BYTES = 100_000_000
 """The format's own limit. Source: https://github.com/huggingface/safetensors (read 2026-11-30)."""
 
 
-def refuse_export(root: Path) -> None:
+def refuse_export(root: Place) -> None:
     """See that a checkpoint directory is no export, nor one that holds nothing but exports.
 
     Raises:
@@ -25,7 +25,10 @@ def refuse_export(root: Path) -> None:
     """
     if saves(root):
         return
-    for path in [root] if root.is_file() else sorted(root.glob(f"*{SUFFIX}")):
+    within: list[Place] = [*root.iterdir()] if root.is_dir() else []
+    for path in [root] if root.is_file() else within:
+        if path.suffix != SUFFIX:
+            continue
         if (origin := origin_of(path)) is not None:
             raise DirectoryError(
                 f"{path} is a weights-only export of {origin}, and no training resumes from it: "
@@ -34,7 +37,7 @@ def refuse_export(root: Path) -> None:
             )
 
 
-def origin_of(path: Path) -> str | None:
+def origin_of(path: Place) -> str | None:
     """Return what checkpoint a file was exported from; None for any other file."""
     try:
         with path.open("rb") as file:

@@ -5,9 +5,8 @@ a crash may lie between the marker and it.
 """
 
 import logging
-import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,9 +15,10 @@ from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file, unsealed
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
+from trainer_hooks.checkpoint.place import ObjectPlace, Place, is_there, read_json, sizes_in
 from trainer_hooks.checkpoint.removal import TOMBSTONE, has_tombstone
 from trainer_hooks.errors import CheckpointError, UncommittedError, UntrustedFileError
-from trainer_hooks.untrusted import Json, read_json_object
+from trainer_hooks.untrusted import Json
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ MAX_MARKER_BYTES = 64 * 1024 * 1024
 class Checkpoint:
     """A committed checkpoint on disk."""
 
-    path: Path
+    path: Place
     marker: CommitMarker
 
     @property
@@ -42,7 +42,7 @@ class Checkpoint:
         return self.marker.name.step
 
 
-def latest_committed(root: Path) -> Checkpoint | None:
+def latest_committed(root: Place) -> Checkpoint | None:
     """Return the newest committed checkpoint under ``root``, or None. Any process may call it.
 
     Judged by marker and file lengths; ``damaged_files`` reads every byte. What is in quarantine
@@ -54,7 +54,7 @@ def latest_committed(root: Path) -> Checkpoint | None:
     return next(committed(root), None)
 
 
-def committed(root: Path) -> Iterator[Checkpoint]:
+def committed(root: Place) -> Iterator[Checkpoint]:
     """Yield the committed checkpoints, newest first; log in one line why others are passed over.
 
     Raises:
@@ -71,7 +71,7 @@ def committed(root: Path) -> Iterator[Checkpoint]:
             yield found
 
 
-def examined(root: Path) -> Iterator[tuple[SaveName, Checkpoint | UncommittedError]]:
+def examined(root: Place) -> Iterator[tuple[SaveName, Checkpoint | UncommittedError]]:
     """Yield all saves, newest first, as the checkpoint that it is or why it is none.
 
     Raises:
@@ -88,7 +88,7 @@ def examined(root: Path) -> Iterator[tuple[SaveName, Checkpoint | UncommittedErr
         raise CheckpointError(f"{root} cannot be read: {error}") from error
 
 
-def marked(root: Path) -> list[str]:
+def marked(root: Place) -> list[str]:
     """Return the names of all saves that have a marker, whole or not: these were checkpoints.
 
     Raises:
@@ -98,25 +98,28 @@ def marked(root: Path) -> list[str]:
         return [
             str(name)
             for name in saves(root)
-            if os.path.lexists(root / str(name) / MARKER) and not has_tombstone(root / str(name))
+            if is_there(root / str(name) / MARKER) and not has_tombstone(root / str(name))
         ]
     except OSError as error:
         raise CheckpointError(f"{root} cannot be read: {error}") from error
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(path: Place) -> Checkpoint:
     """Return the checkpoint in a directory.
 
     Raises:
         UncommittedError: It is not a committed and complete one; the message says why.
     """
     marker = read_marker(path)
-    for entry in marker.files:
-        _check_file(path, entry)
+    if isinstance(path, ObjectPlace):
+        _check_objects(path, marker.files)
+    else:
+        for entry in marker.files:
+            _check_file(path, entry)
     return Checkpoint(path=path, marker=marker)
 
 
-def read_marker(path: Path) -> CommitMarker:
+def read_marker(path: Place) -> CommitMarker:
     """Return what the marker in a directory says, whether its files are there or not.
 
     Raises:
@@ -126,7 +129,7 @@ def read_marker(path: Path) -> CommitMarker:
     if name is None or path.is_symlink() or not path.is_dir():
         raise UncommittedError(f"{path}: not a directory of ours")
     try:
-        data = read_json_object(path / MARKER, max_bytes=MAX_MARKER_BYTES, may_be_linked=True)
+        data = read_json(path / MARKER, max_bytes=MAX_MARKER_BYTES)
     except FileNotFoundError as error:
         raise UncommittedError(f"{path}: no commit marker, the save never finished") from error
     except UntrustedFileError as error:
@@ -150,7 +153,7 @@ def damaged_files(
     return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry, on_bytes)]
 
 
-def _parse_marker(path: Path, name: SaveName, data: dict[str, Json]) -> CommitMarker:
+def _parse_marker(path: Place, name: SaveName, data: dict[str, Json]) -> CommitMarker:
     if data == TOMBSTONE:
         raise UncommittedError(f"{path}: it is being deleted")
     body = unsealed(data)
@@ -195,7 +198,7 @@ def _is_instant(text: str) -> bool:
         return False
 
 
-def _read_entries(path: Path, files: list[Json]) -> tuple[FileEntry, ...]:
+def _read_entries(path: Place, files: list[Json]) -> tuple[FileEntry, ...]:
     try:
         return tuple(FileEntry.from_json(entry) for entry in files)
     except ValueError as error:
@@ -209,13 +212,26 @@ def _check_file(path: Path, entry: FileEntry) -> None:
         raise UncommittedError(f"{path}: {entry.name} is missing") from error
     if not stat.S_ISREG(found.st_mode):
         raise UncommittedError(f"{path}: {entry.name} is not a regular file")
-    if found.st_size != entry.size:
+    _check_size(path, entry, found.st_size)
+
+
+def _check_objects(path: ObjectPlace, entries: Iterable[FileEntry]) -> None:
+    """Compare with one list of all, which costs less than a question for each."""
+    sizes = sizes_in(path)
+    for entry in entries:
+        if entry.name not in sizes:
+            raise UncommittedError(f"{path}: {entry.name} is missing")
+        _check_size(path, entry, sizes[entry.name])
+
+
+def _check_size(path: Place, entry: FileEntry, size: int) -> None:
+    if size != entry.size:
         raise UncommittedError(
-            f"{path}: {entry.name} has {found.st_size} bytes, the marker says {entry.size}"
+            f"{path}: {entry.name} has {size} bytes, the marker says {entry.size}"
         )
 
 
-def _is_intact(path: Path, entry: FileEntry, on_bytes: Callable[[int], object]) -> bool:
+def _is_intact(path: Place, entry: FileEntry, on_bytes: Callable[[int], object]) -> bool:
     try:
         return digest_of_file(path / entry.name, on_bytes) == entry.digest
     except OSError:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from trainer_hooks.checkpoint.place import Place
+
 MARKER = "COMMIT"
 LATEST = "LATEST"
 ATTEMPTS = ".attempts"
@@ -77,9 +79,11 @@ def is_plain_name(name: str) -> bool:
     return _PLAIN_FILE.fullmatch(name) is not None
 
 
-def saves(root: Path) -> list[SaveName]:
+def saves(root: Place) -> list[SaveName]:
     """Return the names of all saves under ``root``, newest first; other entries don't count."""
     if not root.is_dir():
         return []
-    names = (SaveName.parse(entry.name) for entry in root.iterdir())
-    return sorted((name for name in names if name is not None), reverse=True)
+    found = ((SaveName.parse(entry.name), entry) for entry in root.iterdir())
+    # Some stores go on listing a name when no object lies under it any more.
+    there = (n for n, entry in found if n and (isinstance(entry, Path) or entry.is_dir()))
+    return sorted(there, reverse=True)

@@ -5,17 +5,17 @@ seen all of them, so that no rank needs another's collective.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Self
 
 import xxhash
 
 from trainer_hooks.checkpoint.durable import write_file
 from trainer_hooks.checkpoint.layout import is_plain_name, manifest_file
+from trainer_hooks.checkpoint.place import ObjectPlace, Place, read_json
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
-from trainer_hooks.untrusted import Json, read_json_object
+from trainer_hooks.untrusted import Json
 
 MAX_MANIFEST_BYTES = 16 * 1024 * 1024
 _CHUNK_BYTES = 8 * 1024 * 1024
@@ -71,24 +71,32 @@ def digest_of(data: bytes) -> str:
     return xxhash.xxh3_128_hexdigest(data)
 
 
-def digest_of_file(path: Path, on_bytes: Callable[[int], object] = bool) -> str:
+def digest_of_file(path: Place, on_bytes: Callable[[int], object] = bool) -> str:
     """Read a file and return its XXH3-128 in hexadecimal; tell ``on_bytes`` of each piece."""
     digest = xxhash.xxh3_128()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-            on_bytes(len(chunk))
+    for chunk in _chunks(path):
+        digest.update(chunk)
+        on_bytes(len(chunk))
     return digest.hexdigest()
 
 
-def write_manifest(directory: Path, rank: int, files: Iterable[FileEntry]) -> None:
+def _chunks(path: Place) -> Iterator[bytes]:
+    if isinstance(path, ObjectPlace):
+        yield from path.bucket.chunks(path.key)
+        return
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            yield chunk
+
+
+def write_manifest(directory: Place, rank: int, files: Iterable[FileEntry]) -> None:
     """Write one rank's manifest, durably, with a digest of itself. The rank itself calls it."""
     entries: list[Json] = [entry.to_json() for entry in sorted(files)]
     data = sealed({"schema": 1, "rank": rank, "files": entries})
     write_file(directory / manifest_file(rank), data)
 
 
-def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
+def read_manifests(directory: Place, world_size: int) -> list[FileEntry]:
     """Return the files of all ranks, by name. The coordinator calls it.
 
     Raises:
@@ -103,10 +111,10 @@ def read_manifests(directory: Path, world_size: int) -> list[FileEntry]:
     return sorted(files.values())
 
 
-def _read_manifest(directory: Path, rank: int) -> list[FileEntry]:
+def _read_manifest(directory: Place, rank: int) -> list[FileEntry]:
     path = directory / manifest_file(rank)
     try:
-        body = unsealed(read_json_object(path, max_bytes=MAX_MANIFEST_BYTES, may_be_linked=True))
+        body = unsealed(read_json(path, max_bytes=MAX_MANIFEST_BYTES))
         if body is None:
             raise CheckpointError(f"the manifest {path} is damaged, its digest differs")
         match body:

@@ -13,12 +13,12 @@ The name alone is the claim; what is inside tells people why.
 
 import json
 from enum import StrEnum
-from pathlib import Path
 
 from trainer_hooks.checkpoint.durable import sync_directory, write_file
 from trainer_hooks.checkpoint.layout import SaveName
+from trainer_hooks.checkpoint.place import Place, read_json
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
-from trainer_hooks.untrusted import Json, read_json_object
+from trainer_hooks.untrusted import Json
 
 _MAX_BYTES = 1024 * 1024
 
@@ -33,7 +33,7 @@ class Mark(StrEnum):
     VERIFIED = ".verified"
 
 
-def names_with(root: Path, mark: Mark) -> set[SaveName]:
+def names_with(root: Place, mark: Mark) -> set[SaveName]:
     """Return the saves that bear a mark; other files there don't count.
 
     Raises:
@@ -48,7 +48,7 @@ def names_with(root: Path, mark: Mark) -> set[SaveName]:
     return {name for name in found if name is not None}
 
 
-def put_mark(root: Path, mark: Mark, name: SaveName, body: dict[str, Json]) -> None:
+def put_mark(root: Place, mark: Mark, name: SaveName, body: dict[str, Json]) -> None:
     """Mark a save, durably; an older mark of the kind is replaced.
 
     Raises:
@@ -64,16 +64,16 @@ def put_mark(root: Path, mark: Mark, name: SaveName, body: dict[str, Json]) -> N
         raise CheckpointError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def read_mark(root: Path, mark: Mark, name: SaveName) -> dict[str, Json]:
+def read_mark(root: Place, mark: Mark, name: SaveName) -> dict[str, Json]:
     """Return what a mark says; nothing if it is absent or says nothing that we understand."""
     try:
-        body = read_json_object(root / mark / str(name), max_bytes=_MAX_BYTES, may_be_linked=True)
+        body = read_json(root / mark / str(name), max_bytes=_MAX_BYTES)
     except (OSError, UntrustedFileError):
         return {}
     return body if body.get("schema") == 1 else {}
 
 
-def remove_mark(root: Path, mark: Mark, name: SaveName) -> bool:
+def remove_mark(root: Place, mark: Mark, name: SaveName) -> bool:
     """Take a mark off; tell whether it was there.
 
     Raises:

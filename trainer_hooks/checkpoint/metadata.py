@@ -5,15 +5,19 @@ that an index of tensors is made of, and refuses everything else by name.
 """
 
 import io
+import os
 import pickle
 import pickletools
-from pathlib import Path
-from typing import Any
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, cast
 
 import torch
 from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.filesystem import FileSystem
 from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
 
+from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.errors import CheckpointError
 
 _KNOWN = {
@@ -45,6 +49,20 @@ class _IndexUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+class _BucketFileSystem(FileSystem):
+    """What DCP reads shards through when they lie in a bucket: each piece when it is asked for."""
+
+    def __init__(self, directory: ObjectPlace) -> None:
+        self._directory = directory
+
+    @contextmanager
+    def create_stream(
+        self, path: str | os.PathLike[str], mode: str
+    ) -> Generator[io.IOBase, None, None]:
+        with (self._directory / os.fspath(path)).open(mode) as stream:
+            yield cast("io.IOBase", stream)
+
+
 def _refuse_bomb(data: bytes) -> None:
     """Refuse a pickle that numbers an object higher than it has bytes.
 
@@ -58,8 +76,10 @@ def _refuse_bomb(data: bytes) -> None:
 class SafeReader(FileSystemReader):
     """DCP's file reader with a ``.metadata`` that cannot run anything."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Place) -> None:
+        super().__init__("" if isinstance(directory, ObjectPlace) else directory)
+        if isinstance(directory, ObjectPlace):
+            self.fs: FileSystem = _BucketFileSystem(directory)
         self._directory = directory
 
     def read_metadata(self, *_: object, **__: object) -> Metadata:

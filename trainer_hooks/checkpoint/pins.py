@@ -7,13 +7,12 @@ import secrets
 import socket
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from trainer_hooks.checkpoint.durable import write_file
 from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
+from trainer_hooks.checkpoint.place import Place, read_json
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
-from trainer_hooks.untrusted import read_json_object
 
 READERS = ".reading"
 """A file for each reader, ``NAME.TOKEN``: several may read one checkpoint at a time."""
@@ -24,7 +23,7 @@ READER_KEEPS = timedelta(days=1)
 _MAX_BYTES = 64 * 1024
 
 
-def pinned(root: Path, now: datetime) -> dict[SaveName, str]:
+def pinned(root: Place, now: datetime) -> dict[SaveName, str]:
     """Return the saves that are not to be deleted, and why.
 
     Raises:
@@ -36,7 +35,7 @@ def pinned(root: Path, now: datetime) -> dict[SaveName, str]:
 
 
 @contextlib.contextmanager
-def reading(root: Path, name: SaveName, now: datetime) -> Iterator[None]:
+def reading(root: Place, name: SaveName, now: datetime) -> Iterator[None]:
     """Keep a checkpoint while a block reads it, also from a run's retention on another node.
 
     Where nothing can be written, on a read-only mount, it is read without that.
@@ -54,9 +53,9 @@ def reading(root: Path, name: SaveName, now: datetime) -> Iterator[None]:
             path.unlink()
 
 
-def _being_read(root: Path, now: datetime) -> set[SaveName]:
+def _being_read(root: Place, now: datetime) -> set[SaveName]:
     try:
-        entries = list((root / READERS).iterdir())
+        entries: list[Place] = list((root / READERS).iterdir())
     except FileNotFoundError:
         return set()
     except OSError as error:
@@ -65,10 +64,10 @@ def _being_read(root: Path, now: datetime) -> set[SaveName]:
     return {name for name, entry in named if name is not None and not _is_over(entry, now)}
 
 
-def _is_over(path: Path, now: datetime) -> bool:
+def _is_over(path: Place, now: datetime) -> bool:
     """Tell whether a reader's time is over; one whose word we can't understand still reads."""
     try:
-        until = read_json_object(path, max_bytes=_MAX_BYTES).get("until")
+        until = read_json(path, max_bytes=_MAX_BYTES).get("until")
         return datetime.fromisoformat(str(until)) < now
     except FileNotFoundError:
         return True

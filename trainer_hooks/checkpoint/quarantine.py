@@ -1,18 +1,17 @@
 """Quarantine: checkpoints that no run resumes from, whole or not, because somebody said so."""
 
-import os
 from datetime import UTC, datetime
-from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import committed
 from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
 from trainer_hooks.checkpoint.marks import Mark, names_with, put_mark
+from trainer_hooks.checkpoint.place import Place, is_there
 from trainer_hooks.checkpoint.retention import sweep
 from trainer_hooks.errors import CheckpointError
 
 
-def quarantine(root: Path, name: SaveName, reason: str) -> None:
+def quarantine(root: Place, name: SaveName, reason: str) -> None:
     """Keep runs from resuming from a save; its data stays, as evidence.
 
     Raises:
@@ -22,7 +21,7 @@ def quarantine(root: Path, name: SaveName, reason: str) -> None:
     put_mark(root, Mark.QUARANTINED, name, {"reason": reason, "at": at})
 
 
-def roll_back(root: Path, before_step: int, reason: str) -> list[SaveName]:
+def roll_back(root: Place, before_step: int, reason: str) -> list[SaveName]:
     """Put everything from ``before_step`` on in quarantine, so that the job resumes before it.
 
     A run that is still on its way is fenced off: it trains on what shall be forgotten, and can
@@ -44,9 +43,7 @@ def roll_back(root: Path, before_step: int, reason: str) -> list[SaveName]:
     bad = [
         name
         for name in saves(root)
-        if name.step >= before_step
-        and name not in already
-        and os.path.lexists(root / str(name) / MARKER)
+        if name.step >= before_step and name not in already and is_there(root / str(name) / MARKER)
     ]
     for name in bad:
         quarantine(root, name, reason)

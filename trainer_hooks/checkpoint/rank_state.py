@@ -5,14 +5,14 @@ Outside DCP, which would pickle it, and would keep one rank's copy of what diffe
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from trainer_hooks.checkpoint.durable import write_file
 from trainer_hooks.checkpoint.layout import state_file
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of
+from trainer_hooks.checkpoint.place import Place, read_json
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
 from trainer_hooks.state import Snapshot
-from trainer_hooks.untrusted import MAX_DEPTH, Json, is_deeper, read_json_object
+from trainer_hooks.untrusted import MAX_DEPTH, Json, is_deeper
 from trainer_hooks.world import World
 
 MAX_STATE_BYTES = 64 * 1024 * 1024
@@ -28,7 +28,7 @@ class RankState:
     rng: dict[str, Json]
 
 
-def write_rank_state(directory: Path, snapshot: Snapshot, world: World) -> FileEntry:
+def write_rank_state(directory: Place, snapshot: Snapshot, world: World) -> FileEntry:
     """Write this rank's state file, durably, and return its entry for the manifest.
 
     Raises:
@@ -52,7 +52,7 @@ def write_rank_state(directory: Path, snapshot: Snapshot, world: World) -> FileE
     return FileEntry(name, len(data), digest_of(data))
 
 
-def read_rank_state(directory: Path, rank: int) -> RankState:
+def read_rank_state(directory: Place, rank: int) -> RankState:
     """Read a rank's state file.
 
     Raises:
@@ -60,7 +60,7 @@ def read_rank_state(directory: Path, rank: int) -> RankState:
     """
     path = directory / state_file(rank)
     try:
-        data = read_json_object(path, max_bytes=MAX_STATE_BYTES, may_be_linked=True)
+        data = read_json(path, max_bytes=MAX_STATE_BYTES)
     except (OSError, UntrustedFileError) as error:
         raise CheckpointError(f"{path} cannot be used: {error}") from error
     match data:

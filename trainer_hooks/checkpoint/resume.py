@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -22,6 +21,7 @@ from trainer_hooks.checkpoint.latest import (
 )
 from trainer_hooks.checkpoint.layout import Attempt, is_shard
 from trainer_hooks.checkpoint.metadata import SafeReader
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.checkpoint.targets import targets
 from trainer_hooks.checkpoint.tries import note_survived, to_try
@@ -39,7 +39,7 @@ class ResumePoint:
 
     step: int
     """Steps finished when the checkpoint was taken."""
-    path: Path
+    path: Place
     own_rng: RankState | None
     """This rank's own state, if the same number of ranks wrote the checkpoint."""
     took_s: float | None
@@ -78,7 +78,7 @@ class _Prepared(NamedTuple):
 
 
 def resume(
-    root: Path,
+    root: Place,
     state: TrainState,
     world: World,
     *,
@@ -126,8 +126,8 @@ def resume(
 
 
 def _choose(
-    root: Path, whole: Iterator[Checkpoint], world: World
-) -> tuple[Path | None, CheckpointError | None]:
+    root: Place, whole: Iterator[Checkpoint], world: World
+) -> tuple[Place | None, CheckpointError | None]:
     """Return the next checkpoint to try, or nothing at a fresh start, or why there is neither.
 
     Only the coordinator chooses; what it meets is raised on all ranks, or they would wait for it.
@@ -149,7 +149,7 @@ def _choose(
 
 
 def _try(
-    path: Path, state: TrainState, world: World, verify: Verify
+    path: Place, state: TrainState, world: World, verify: Verify
 ) -> tuple[ResumePoint | None, list[str]]:
     """Load one checkpoint on all ranks, or on none; return what any rank found wrong with it.
 
@@ -170,7 +170,7 @@ def _gather(mine: list[str], world: World) -> list[str]:
     return [found for of_rank in world.from_all(mine) for found in of_rank]
 
 
-def _damage(path: Path, world: World, verify: Verify) -> list[str]:
+def _damage(path: Place, world: World, verify: Verify) -> list[str]:
     """Digest this rank's share of the files, so that each is read by exactly one rank."""
     try:
         checkpoint = open_checkpoint(path)
@@ -184,7 +184,7 @@ def _damage(path: Path, world: World, verify: Verify) -> list[str]:
     return [f"{name} is damaged, its digest differs" for name in damaged]
 
 
-def _prepare(path: Path, state: TrainState, world: World) -> tuple[_Prepared | None, list[str]]:
+def _prepare(path: Place, state: TrainState, world: World) -> tuple[_Prepared | None, list[str]]:
     """Read what this rank reads alone; return it, or why it could not be read."""
     try:
         checkpoint = open_checkpoint(path)

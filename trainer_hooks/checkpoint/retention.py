@@ -5,12 +5,10 @@ never deleted; nor is a checkpoint that is damaged or in quarantine: it is evide
 """
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import check_fence, newest_attempt
 from trainer_hooks.checkpoint.keep import Keep, wanted
@@ -18,6 +16,7 @@ from trainer_hooks.checkpoint.latest import Checkpoint, examined
 from trainer_hooks.checkpoint.layout import MARKER, Attempt, SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.pins import pinned
+from trainer_hooks.checkpoint.place import Place, is_there
 from trainer_hooks.checkpoint.removal import (
     delete_checkpoint,
     delete_uncommitted,
@@ -41,7 +40,7 @@ class Survey:
     """Saves of attempts that are over, and deletions that were cut short."""
 
 
-def survey(root: Path, keep: Keep) -> Survey:
+def survey(root: Place, keep: Keep) -> Survey:
     """Find out what would be deleted under ``root``. Any process may call it.
 
     Raises:
@@ -58,7 +57,7 @@ def survey(root: Path, keep: Keep) -> Survey:
     return Survey(kept=kept, surplus=tuple(reversed(surplus)), leftovers=_leftovers(root))
 
 
-def retain(root: Path, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveName]:
+def retain(root: Place, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveName]:
     """Delete under ``root`` what ``survey`` finds, and return its names. One process calls it.
 
     A deletion that fails is logged and done with the next.
@@ -76,7 +75,7 @@ def retain(root: Path, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveNa
     return _delete_all(root, found.leftovers, surplus, may_go_on)
 
 
-def sweep(root: Path) -> list[SaveName]:
+def sweep(root: Place) -> list[SaveName]:
     """Delete what attempts that are over have left behind, and return its names.
 
     Raises:
@@ -94,7 +93,7 @@ class Retention:
         attempt: This start of the job; it deletes nothing once a newer one has started.
     """
 
-    def __init__(self, root: Path, keep: Keep, attempt: Attempt) -> None:
+    def __init__(self, root: Place, keep: Keep, attempt: Attempt) -> None:
         self._root = root
         self._keep = keep
         self._attempt = attempt
@@ -126,7 +125,7 @@ class Retention:
         return True
 
 
-def _protected(root: Path, names: Iterable[SaveName]) -> dict[SaveName, str]:
+def _protected(root: Place, names: Iterable[SaveName]) -> dict[SaveName, str]:
     """Return what stays whatever the rules say, because somebody needs it, and who."""
     newest = newest_attempt(root)
     pins = pinned(root, datetime.now(UTC))
@@ -140,7 +139,7 @@ def _protected(root: Path, names: Iterable[SaveName]) -> dict[SaveName, str]:
     return protected
 
 
-def _leftovers(root: Path) -> tuple[SaveName, ...]:
+def _leftovers(root: Place) -> tuple[SaveName, ...]:
     """Return what we have begun and nobody can finish any more, by our own word.
 
     An attempt that is not the newest can commit nothing more. A save without that word may be a
@@ -151,12 +150,12 @@ def _leftovers(root: Path) -> tuple[SaveName, ...]:
         name
         for name in sorted(names_with(root, Mark.UNFINISHED))
         if has_tombstone(root / str(name))
-        or (name.attempt.number < newest and not os.path.lexists(root / str(name) / MARKER))
+        or (name.attempt.number < newest and not is_there(root / str(name) / MARKER))
     )
 
 
 def _delete_all(
-    root: Path,
+    root: Place,
     leftovers: Sequence[SaveName],
     surplus: Sequence[SaveName],
     may_go_on: Callable[[], bool],
@@ -173,12 +172,12 @@ def _delete_all(
     return deleted
 
 
-def _delete_leftover(root: Path, name: SaveName) -> bool:
+def _delete_leftover(root: Place, name: SaveName) -> bool:
     if has_tombstone(root / str(name)):
         return finish_deletion(root, name)
     return delete_uncommitted(root, name)
 
 
-def _delete_surplus(root: Path, name: SaveName) -> bool:
+def _delete_surplus(root: Place, name: SaveName) -> bool:
     is_wanted = bool(_protected(root, [name]))  # since it was found to be surplus
     return not is_wanted and delete_checkpoint(root, name)

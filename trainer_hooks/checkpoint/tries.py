@@ -9,11 +9,11 @@ checkpoint's fault, and nothing more is given up for it.
 import contextlib
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 from trainer_hooks.checkpoint.latest import Checkpoint, committed, open_checkpoint
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, put_mark, read_mark, remove_mark
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.errors import CheckpointError, UncommittedError
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ CRASHES = 3
 """So many in a row: one may be the node's fault, two the network's."""
 
 
-def to_try(root: Path, attempt: Attempt) -> Iterator[Checkpoint]:
+def to_try(root: Place, attempt: Attempt) -> Iterator[Checkpoint]:
     """Yield the checkpoints to resume from, the best first. The coordinator calls it.
 
     Each is noted as this attempt's before it is yielded: it counts if the attempt dies, and is
@@ -37,7 +37,7 @@ def to_try(root: Path, attempt: Attempt) -> Iterator[Checkpoint]:
         yield from _tried(root, accused, attempt)
 
 
-def note_survived(path: Path, attempt: Attempt) -> None:
+def note_survived(path: Place, attempt: Attempt) -> None:
     """Take note that an attempt has not crashed on a checkpoint: it committed, or left in order.
 
     One that was preempted before it committed anything has not crashed either. Nothing is noted
@@ -48,7 +48,7 @@ def note_survived(path: Path, attempt: Attempt) -> None:
         _note(path.parent, name, attempt, tries=0)
 
 
-def _to_try(root: Path, attempt: Attempt, whole: Iterator[Checkpoint]) -> Iterator[Checkpoint]:
+def _to_try(root: Place, attempt: Attempt, whole: Iterator[Checkpoint]) -> Iterator[Checkpoint]:
     for found in whole:
         if _crashes(root, found.marker.name) < CRASHES:
             yield from _tried(root, found, attempt)
@@ -65,7 +65,7 @@ def _to_try(root: Path, attempt: Attempt, whole: Iterator[Checkpoint]) -> Iterat
         yield from _to_try(root, attempt, iter(before))
 
 
-def _tried(root: Path, found: Checkpoint, attempt: Attempt) -> Iterator[Checkpoint]:
+def _tried(root: Place, found: Checkpoint, attempt: Attempt) -> Iterator[Checkpoint]:
     name = found.marker.name
     tries = _tries(root, name)
     _note(root, name, attempt, tries=tries + 1)
@@ -73,7 +73,7 @@ def _tried(root: Path, found: Checkpoint, attempt: Attempt) -> Iterator[Checkpoi
     _note(root, name, attempt, tries=tries)
 
 
-def _note(root: Path, name: SaveName, attempt: Attempt, *, tries: int) -> None:
+def _note(root: Place, name: SaveName, attempt: Attempt, *, tries: int) -> None:
     """Write down who has resumed; where that can't be done, the run is worth more than the note."""
     is_acquitted = tries > 0 and read_mark(root, Mark.RESUMED, name).get("is_acquitted") is True
     try:
@@ -87,17 +87,17 @@ def _note(root: Path, name: SaveName, attempt: Attempt, *, tries: int) -> None:
         log.warning("%s", error)
 
 
-def _tries(root: Path, name: SaveName) -> int:
+def _tries(root: Place, name: SaveName) -> int:
     tries = read_mark(root, Mark.RESUMED, name).get("tries")
     return tries if isinstance(tries, int) else 0
 
 
-def _crashes(root: Path, name: SaveName) -> int:
+def _crashes(root: Place, name: SaveName) -> int:
     is_acquitted = read_mark(root, Mark.RESUMED, name).get("is_acquitted") is True
     return 0 if is_acquitted else _tries(root, name)
 
 
-def _accuse(root: Path, found: Checkpoint, attempt: Attempt) -> None:
+def _accuse(root: Place, found: Checkpoint, attempt: Attempt) -> None:
     reason = f"{CRASHES} attempts in a row have died after resuming from it"
     name = found.marker.name
     put_mark(root, Mark.QUARANTINED, name, {"reason": reason, "accused_by": attempt.number})
@@ -111,7 +111,7 @@ def _accuse(root: Path, found: Checkpoint, attempt: Attempt) -> None:
     )
 
 
-def _in_whose_place(root: Path, found: Checkpoint) -> Checkpoint | None:
+def _in_whose_place(root: Place, found: Checkpoint) -> Checkpoint | None:
     """Return the checkpoint in whose place ``found`` is tried, if there is one.
 
     If ``found`` is younger than the accusation, something was committed since: then what had been
@@ -121,7 +121,7 @@ def _in_whose_place(root: Path, found: Checkpoint) -> Checkpoint | None:
     return next((accused for accused, by in _accused(root) if ours < by), None)
 
 
-def _accused(root: Path) -> Iterator[tuple[Checkpoint, int]]:
+def _accused(root: Place) -> Iterator[tuple[Checkpoint, int]]:
     """Yield what is in quarantine for its crashes, the newest first, and which attempt put it."""
     for name in sorted(names_with(root, Mark.QUARANTINED), reverse=True):
         match read_mark(root, Mark.QUARANTINED, name):
@@ -130,7 +130,7 @@ def _accused(root: Path) -> Iterator[tuple[Checkpoint, int]]:
                     yield open_checkpoint(root / str(name)), by
 
 
-def _acquit(root: Path, accused: Checkpoint, why: str) -> None:
+def _acquit(root: Place, accused: Checkpoint, why: str) -> None:
     name = accused.marker.name
     mark = read_mark(root, Mark.RESUMED, name)
     put_mark(root, Mark.RESUMED, name, mark | {"is_acquitted": True})

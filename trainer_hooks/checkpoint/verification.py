@@ -4,12 +4,12 @@ import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 
 from trainer_hooks.checkpoint.latest import damaged_files, open_checkpoint
 from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.marks import Mark, put_mark, read_mark
 from trainer_hooks.checkpoint.pins import reading
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.errors import CheckpointError, UncommittedError
 
 
@@ -23,7 +23,7 @@ class Level(StrEnum):
 
 
 def verify(
-    root: Path, name: SaveName, level: Level, on_bytes: Callable[[int], object] = bool
+    root: Place, name: SaveName, level: Level, on_bytes: Callable[[int], object] = bool
 ) -> list[str]:
     """Look at a save; return what is wrong with it: nothing if it is a good checkpoint.
 
@@ -40,7 +40,7 @@ def verify(
     return damage
 
 
-def _look(path: Path, level: Level, on_bytes: Callable[[int], object]) -> list[str]:
+def _look(path: Place, level: Level, on_bytes: Callable[[int], object]) -> list[str]:
     try:
         checkpoint = open_checkpoint(path)
     except UncommittedError as error:

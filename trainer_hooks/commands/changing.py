@@ -1,11 +1,11 @@
 """Commands that say which checkpoints count, or delete them."""
 
 from argparse import Namespace
-from pathlib import Path
 
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import latest_committed
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.quarantine import quarantine, roll_back
 from trainer_hooks.checkpoint.retention import Survey, retain, survey
 from trainer_hooks.commands.choosing import chosen, saves_in
@@ -76,7 +76,7 @@ def _lines(found: Survey) -> list[str]:
     return kept + surplus + leftovers
 
 
-def _show_newest(root: Path) -> None:
+def _show_newest(root: Place) -> None:
     newest = latest_committed(root)
     if newest is None:
         show("no committed checkpoint is left: the job will not start over what is there")

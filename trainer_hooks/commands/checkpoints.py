@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from trainer_hooks.checkpoint.place import place_of
 from trainer_hooks.commands.changing import (
     collect_garbage,
     pin_checkpoints,
@@ -29,4 +30,5 @@ def run_checkpoints(options: Namespace) -> int:
         ConfigError: What was asked for makes no sense here.
         CheckpointError: It could not be done.
     """
+    options.directory = place_of(options.directory)
     return _ACTS[options.act](options)

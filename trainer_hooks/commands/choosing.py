@@ -1,13 +1,13 @@
 """Which saves a command line means."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from trainer_hooks.checkpoint.layout import SaveName, saves
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.errors import ConfigError
 
 
-def saves_in(root: Path) -> list[SaveName]:
+def saves_in(root: Place) -> list[SaveName]:
     """Return all saves in a directory, newest first.
 
     Raises:
@@ -21,7 +21,7 @@ def saves_in(root: Path) -> list[SaveName]:
         raise ConfigError(f"{root} cannot be read: {error.strerror}") from error
 
 
-def chosen(root: Path, words: Sequence[str]) -> list[SaveName]:
+def chosen(root: Place, words: Sequence[str]) -> list[SaveName]:
     """Return the saves that some words name: by their full names, or by their steps.
 
     Raises:
@@ -31,7 +31,7 @@ def chosen(root: Path, words: Sequence[str]) -> list[SaveName]:
     return [_chosen(there, word, root) for word in words]
 
 
-def _chosen(there: Sequence[SaveName], word: str, root: Path) -> SaveName:
+def _chosen(there: Sequence[SaveName], word: str, root: Place) -> SaveName:
     found = [name for name in there if word == str(name) or word == str(name.step)]
     if not found:
         raise ConfigError(f"{root} holds no save of the name or step {word}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 _ABOUT = """\
 Look at the checkpoints of a run, and say which of them count. DIR is what the job calls
-checkpoint_dir; NAME is a save's name or its step, as ls shows it.
+checkpoint_dir, a path or the URL of a bucket; NAME is a save's name or its step, as ls shows it.
 """
 
 
@@ -74,7 +74,7 @@ def _add(
     own: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str
 ) -> argparse.ArgumentParser:
     parser = own.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-    parser.add_argument("directory", type=Path, metavar="DIR")
+    parser.add_argument("directory", metavar="DIR")
     return parser
 
 

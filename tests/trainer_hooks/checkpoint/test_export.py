@@ -9,6 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import nn
 
+from tests.support.saving import on_disk
 from tests.support.trained import saved
 from tests.support.training import Run, plain
 from trainer_hooks.checkpoint import tensors
@@ -74,7 +75,7 @@ def test_export_is_refused_when_the_file_exists(tmp_path: Path) -> None:
 def test_nothing_is_left_when_a_tensor_cannot_be_read(tmp_path: Path) -> None:
     """Whole or not at all."""
     checkpoint = saved(tmp_path / "run", Run())
-    (checkpoint.path / "__0_0.distcp").write_bytes(b"x" * 50)
+    (on_disk(checkpoint.path) / "__0_0.distcp").write_bytes(b"x" * 50)
     with pytest.raises(CheckpointError):
         export_weights(checkpoint, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

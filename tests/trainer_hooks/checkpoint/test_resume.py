@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.distributed import HashStore
 
+from tests.support.saving import on_disk
 from tests.support.training import Run
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import latest_committed
@@ -93,7 +94,7 @@ def test_time_of_its_save_is_known_when_as_many_ranks_resume(tmp_path: Path) -> 
     assert point.took_s is not None
     assert point.took_s == newest.marker.took_s
     more_ranks = replace(newest.marker, world_size=2)
-    (newest.path / MARKER).write_bytes(more_ranks.encode())
+    (on_disk(newest.path) / MARKER).write_bytes(more_ranks.encode())
     point = resume(tmp_path, Run().state, world())
     assert point is not None
     assert point.took_s is None

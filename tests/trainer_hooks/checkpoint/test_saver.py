@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.distributed import HashStore
 
+from tests.support.saving import on_disk
 from tests.support.training import Run
 from trainer_hooks.checkpoint import digest, rank_state, saver
 from trainer_hooks.checkpoint.commit import start_attempt
@@ -77,13 +78,12 @@ def test_save_is_committed_when_all_went_well(
         "__0_0.distcp",
         "state/rank_00000.json",
     ]
-    on_disk = {
-        path.relative_to(newest.path).as_posix()
-        for path in newest.path.rglob("*.*")
-        if path.is_file()
+    directory = on_disk(newest.path)
+    names = {
+        path.relative_to(directory).as_posix() for path in directory.rglob("*.*") if path.is_file()
     }
     assert {entry.name for entry in newest.marker.files} == {
-        name for name in on_disk if not name.startswith("manifest/")
+        name for name in names if not name.startswith("manifest/")
     }
     assert newest.marker.save_every_steps == 5
     assert checkpointer.last_committed == newest.marker.name

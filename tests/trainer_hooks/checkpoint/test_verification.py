@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.saving import on_disk
 from tests.support.trained import mark_again, saved
 from tests.support.training import Run
 from trainer_hooks.checkpoint.latest import Checkpoint
@@ -29,7 +30,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 @pytest.fixture
 def checkpoint(template: Checkpoint, tmp_path: Path) -> Checkpoint:
     """Return a copy of it."""
-    shutil.copytree(template.path, tmp_path / template.path.name)
+    shutil.copytree(on_disk(template.path), tmp_path / template.path.name)
     return replace(template, path=tmp_path / template.path.name)
 
 
@@ -47,7 +48,7 @@ def flip_bit(path: Path) -> None:
 
 def test_nothing_is_wrong_when_the_checkpoint_is_good(checkpoint: Checkpoint) -> None:
     """The closest look is remembered; tensors are told of after files, and no reader is left."""
-    root, name = checkpoint.path.parent, checkpoint.marker.name
+    root, name = on_disk(checkpoint.path).parent, checkpoint.marker.name
     told = list[int]()
     assert verify(root, name, Level.LOAD, told.append) == []
     files = sum(entry.size for entry in checkpoint.marker.files)
@@ -61,14 +62,14 @@ def test_nothing_is_wrong_when_the_checkpoint_is_good(checkpoint: Checkpoint) ->
 @pytest.mark.parametrize("file", ["__0_0.distcp", ".metadata", "state/rank_00000.json"])
 def test_flipped_bit_is_found_when_the_look_is_deep(checkpoint: Checkpoint, file: str) -> None:
     """And only then; what was found is remembered until a deep look finds it good."""
-    root, name = checkpoint.path.parent, checkpoint.marker.name
-    flip_bit(checkpoint.path / file)
+    root, name = on_disk(checkpoint.path).parent, checkpoint.marker.name
+    flip_bit(on_disk(checkpoint.path) / file)
     assert look(checkpoint, Level.SIZES) == []
     damage = [f"{file} is damaged, its digest differs"]
     assert look(checkpoint, Level.LOAD) == damage
     assert look(checkpoint, Level.SIZES) == []
     assert read_mark(root, Mark.VERIFIED, name)["damage"] == damage
-    flip_bit(checkpoint.path / file)
+    flip_bit(on_disk(checkpoint.path) / file)
     assert look(checkpoint, Level.LOAD) == []
     assert read_mark(root, Mark.VERIFIED, name)["damage"] == []
 
@@ -132,8 +133,8 @@ def test_checkpoint_is_found_broken_when_it_was_written_so(
 ) -> None:
     """Its digests are right, and it can't be loaded all the same: only loading shows it."""
     break_it, why = BROKEN[broken]
-    break_it(checkpoint.path)
-    mark_again(checkpoint.path)
+    break_it(on_disk(checkpoint.path))
+    mark_again(on_disk(checkpoint.path))
     assert look(checkpoint, Level.SIZES) == []
     (damage,) = look(checkpoint, Level.LOAD)
     assert why in damage
@@ -141,16 +142,16 @@ def test_checkpoint_is_found_broken_when_it_was_written_so(
 
 def test_verdict_is_given_when_it_cannot_be_kept(checkpoint: Checkpoint) -> None:
     """On read-only storage, say."""
-    root = checkpoint.path.parent
+    root = on_disk(checkpoint.path).parent
     for kind in (Mark.VERIFIED, READERS):
         (root / kind).write_text("no directory")
     assert look(checkpoint, Level.SIZES) == []
-    flip_bit(checkpoint.path / "__0_0.distcp")
+    flip_bit(on_disk(checkpoint.path) / "__0_0.distcp")
     assert len(look(checkpoint, Level.LOAD)) == 1
 
 
 def test_reason_is_given_when_it_is_no_checkpoint(checkpoint: Checkpoint) -> None:
     """And is remembered as well."""
-    (checkpoint.path / "__0_0.distcp").unlink()
+    (on_disk(checkpoint.path) / "__0_0.distcp").unlink()
     assert look(checkpoint, Level.LOAD) == ["__0_0.distcp is missing"]
     assert names_with(checkpoint.path.parent, Mark.VERIFIED) == {checkpoint.marker.name}

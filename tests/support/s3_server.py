@@ -1,0 +1,101 @@
+"""Real servers that speak S3, on loopback: one with conditional puts, one without."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trainer_hooks.checkpoint.place import ObjectPlace, place_of
+
+_BIN = Path(sys.executable).parent
+_KEY, _SECRET = "testkey", "testsecret"
+BUCKET = "checkpoints"
+_PARTS = ("s3", "master", "volume", "filer")
+
+VARIABLES = {
+    "AWS_ACCESS_KEY_ID": _KEY,
+    "AWS_SECRET_ACCESS_KEY": _SECRET,
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
+
+
+@contextmanager
+def seaweedfs(directory: Path) -> Iterator[str]:
+    """Run SeaweedFS, whose puts can be conditional; yield its endpoint."""
+    s3, master, volume, filer, *of_grpc = _free_ports(8)
+    identity = {
+        "name": "test",
+        "credentials": [{"accessKey": _KEY, "secretKey": _SECRET}],
+        "actions": ["Admin", "Read", "Write", "List"],
+    }
+    config = directory / "s3.json"
+    config.write_text(json.dumps({"identities": [identity]}))
+    data = directory / "data"
+    data.mkdir()
+    command = [
+        _BIN / "weed", "server", "-ip=127.0.0.1", f"-dir={data}", "-s3", f"-s3.port={s3}",
+        f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}",
+        *(f"-{part}.port.grpc={port}" for part, port in zip(_PARTS, of_grpc, strict=True)),
+        f"-s3.config={config}", "-master.telemetry=false", "-master.volumeSizeLimitMB=64",
+        "-volume.max=20",
+    ]  # fmt: skip
+    with _running([*map(str, command)], s3, directory / "weed.log"):
+        yield f"http://127.0.0.1:{s3}"
+
+
+@contextmanager
+def rclone(directory: Path) -> Iterator[str]:
+    """Run rclone over a directory, which takes every put for an unconditional one."""
+    (port,) = _free_ports(1)
+    data = directory / "data"
+    (data / BUCKET).mkdir(parents=True)
+    command = [
+        str(_BIN / "rclone"), "serve", "s3", "--addr", f"127.0.0.1:{port}",
+        "--auth-key", f"{_KEY},{_SECRET}", "--config", str(directory / "none"), str(data),
+    ]  # fmt: skip
+    with _running(command, port, directory / "rclone.log"):
+        yield f"http://127.0.0.1:{port}"
+
+
+def bucket_at(run: str) -> ObjectPlace:
+    """Return a part of the test's bucket; the endpoint comes from the environment."""
+    place = place_of(f"s3://{BUCKET}/{run}")
+    assert isinstance(place, ObjectPlace)
+    return place
+
+
+@contextmanager
+def _running(command: list[str], port: int, log: Path) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        while not _answers(port):
+            assert process.poll() is None, log.read_text(errors="replace")[-2000:]
+            time.sleep(0.05)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def _free_ports(count: int) -> list[int]:
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [int(probe.getsockname()[1]) for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports

@@ -1,0 +1,196 @@
+"""A bucket of an object store: objects that are whole or absent, and one that is created only once.
+
+An object store has no rename and needs none: a put is atomic and durable. What it must offer is the
+put that fails if the object exists (``If-None-Match: *``). S3, Google Cloud Storage and Azure do;
+some stores that speak S3 don't, and say nothing of it. So it is tried once.
+"""
+
+import errno
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotSupportedError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from trainer_hooks.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+PROBES = ".probes"
+
+_PATIENCE = timedelta(seconds=60)
+"""A store that is in trouble for longer fails the save; training goes on."""
+
+
+class Bucket:
+    """A bucket, or a part of one. Credentials and endpoint come from the usual variables.
+
+    Args:
+        url: Where it is: ``s3://bucket/path`` and the like; ``file://`` is a directory seen as one.
+
+    Raises:
+        ConfigError: The URL makes no sense.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._store = _open(self.url)
+        self._probing = threading.Lock()
+        self._creates_once: bool | None = None
+
+    def children(self, key: str) -> list[str]:
+        """Return the names directly under a key, of objects and of what has some under it."""
+        with self._told(key):
+            found = obstore.list_with_delimiter(self._store, f"{key}/" if key else None)
+        # Some stores keep an object for the key itself, as if it were a directory.
+        objects = [meta["path"] for meta in found["objects"] if meta["path"] != key]
+        return [name.rpartition("/")[2] for name in (*objects, *found["common_prefixes"])]
+
+    def sizes(self, key: str) -> dict[str, int]:
+        """Return the size of every object under a key, by its name relative to that."""
+        with self._told(key):
+            found = [meta for page in obstore.list(self._store, f"{key}/") for meta in page]
+        return {m["path"].removeprefix(f"{key}/"): m["size"] for m in found if m["path"] != key}
+
+    def holds(self, key: str) -> bool:
+        """Tell whether any object lies under a key; some stores list names without any for long."""
+        with self._told(key):
+            return any(page for page in obstore.list(self._store, f"{key}/", chunk_size=1))
+
+    def size(self, key: str) -> int:
+        """Return an object's size.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+        with self._told(key):
+            return obstore.head(self._store, key)["size"]
+
+    def get(self, key: str) -> bytes:
+        """Return a whole object."""
+        with self._told(key):
+            return bytes(obstore.get(self._store, key).bytes())
+
+    def chunks(self, key: str) -> Iterator[bytes]:
+        """Yield an object piece by piece."""
+        with self._told(key):
+            for chunk in obstore.get(self._store, key).stream():
+                yield bytes(chunk)
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        """Return a part of an object."""
+        with self._told(key):
+            return bytes(obstore.get_range(self._store, key, start=start, length=length))
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write or replace an object."""
+        with self._told(key):
+            obstore.put(self._store, key, data)
+
+    def create(self, key: str, data: bytes) -> None:
+        """Create an object.
+
+        Raises:
+            FileExistsError: There is another one; it is left as it is.
+        """
+        if self.creates_once:
+            self._create(key, data)
+            return
+        with suppress(FileNotFoundError):
+            self.size(key)
+            raise FileExistsError(errno.EEXIST, "exists already", f"{self.url}/{key}")
+        self.put(key, data)
+
+    def delete(self, key: str) -> None:
+        """Remove an object; it is well if there is none."""
+        with suppress(FileNotFoundError), self._told(key):
+            obstore.delete(self._store, key)
+
+    @property
+    def creates_once(self) -> bool:
+        """Whether the store keeps two from creating one object. Found out by trying."""
+        with self._probing:
+            if self._creates_once is None:
+                self._creates_once = self._probe()
+                if not self._creates_once:
+                    log.warning(
+                        "%s has no conditional put: two starts of the job within a moment of each "
+                        "other could both commit; see docs/commit-protocol.md",
+                        self.url,
+                    )
+            return self._creates_once
+
+    def _probe(self) -> bool:
+        key = f"{PROBES}/{secrets.token_hex(8)}"
+        try:
+            self._create(key, b"first")
+            self._create(key, b"second")
+        except FileExistsError:
+            return True
+        except NotImplementedError:
+            return False
+        else:
+            return False
+        finally:
+            self.delete(key)
+
+    def _create(self, key: str, data: bytes) -> None:
+        try:
+            with self._told(key):
+                obstore.put(self._store, key, data, mode="create")
+        except FileExistsError:
+            # An answer that was lost on its way, and the put made again: it is ours all the same.
+            if self.get(key) != data:
+                raise
+
+    @contextmanager
+    def _told(self, key: str) -> Iterator[None]:
+        """Raise what the store says as what a file system would."""
+        where = f"{self.url}/{key}"
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise FileNotFoundError(errno.ENOENT, "No such object", where) from error
+        except (AlreadyExistsError, PreconditionError) as error:
+            raise FileExistsError(errno.EEXIST, "exists already", where) from error
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise PermissionError(errno.EACCES, _first_line(error), where) from error
+        except NotSupportedError as error:
+            raise NotImplementedError(_first_line(error)) from error
+        except BaseError as error:
+            raise OSError(errno.EIO, _first_line(error), where) from error
+
+
+def _open(url: str) -> ObjectStore:
+    try:
+        if url.startswith("file://"):
+            return LocalStore(url.removeprefix("file://"), automatic_cleanup=True, mkdir=True)
+        return from_url(
+            url,
+            client_options={"timeout": _PATIENCE, "allow_http": _allows_http()},
+            retry_config={"max_retries": 5, "retry_timeout": _PATIENCE},
+        )
+    except (BaseError, ValueError, OSError) as error:
+        raise ConfigError(f"{url} cannot be opened: {_first_line(error)}") from error
+
+
+def _allows_http() -> bool:
+    """Read what obstore reads itself, unless it is given other options of the client."""
+    return os.environ.get("AWS_ALLOW_HTTP", "").lower() in {"1", "true"}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:300]
