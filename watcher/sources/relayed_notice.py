@@ -108,15 +108,18 @@ def added(text: str | None, told: ForInstance, node: Node, now: datetime) -> str
         return None
     others = [entry for entry in entries if not _is_long_over(entry, now)]
     others.sort(key=lambda entry: str(entry.get("received_at")), reverse=True)
-    document = {
-        "schema": SCHEMA,
-        "provider_id": node.provider_id,
-        "notices": [_entry(told, node.boot_id), *others[: NOTICES_LIMIT - 1]],
-    }
+    kept = [_entry(told, node.boot_id), *others[: NOTICES_LIMIT - 1]]
+    while len(written := _composed(node, kept)) > LIMIT_CHARS and len(kept) > 1:
+        kept.pop()  # or nothing of it would be read
+    return written
+
+
+def _composed(node: Node, entries: list[dict[str, Any]]) -> str:
+    document = {"schema": SCHEMA, "provider_id": node.provider_id, "notices": entries}
     return json.dumps(document, separators=(",", ":"))
 
 
-def _entry(told: ForInstance, boot_id: str) -> dict[str, object]:
+def _entry(told: ForInstance, boot_id: str) -> dict[str, Any]:
     notice, booted = told.notice, told.over_if_booted_after
     words = list(notice.detail.items())[:_WORDS_LIMIT]
     return {

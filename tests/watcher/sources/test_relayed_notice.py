@@ -100,6 +100,19 @@ def test_newest_notices_are_kept_when_there_are_too_many() -> None:
     assert ids(written(*reversed(many)))[0] == "relayed-aws-spot-00"
 
 
+def test_oldest_notices_are_left_out_when_the_annotation_would_be_too_long() -> None:
+    """A reader refuses what is longer as a whole; the words of one notice always fit."""
+    face = "\N{GRINNING FACE}"  # twelve characters of JSON
+    wordy = {f"{n}{face * 255}": face * 256 for n in range(8)}
+    many = [
+        told(str(n), detail=wordy, received=replace(START, wall=START.wall + timedelta(seconds=n)))
+        for n in range(3)
+    ]
+    text = written(*many)
+    assert len(text) <= LIMIT_CHARS
+    assert ids(text) == ["relayed-aws-spot-2"]
+
+
 @pytest.mark.parametrize("left", ["", "garbage", "[]", '{"schema": 1, "notices": 3}'])
 def test_annotation_is_begun_anew_when_it_is_of_no_use(left: str) -> None:
     """Also where it was to another machine of that name."""
