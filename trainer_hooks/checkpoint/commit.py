@@ -108,7 +108,9 @@ def reserve(root: Place, name: SaveName) -> Place:
     """
     directory = root / str(name)
     check_fence(root, name.attempt)
-    put_mark(root, Mark.UNFINISHED, name, {})  # a crash leaves word that this is ours to remove
+    # So that a crash leaves word that this is ours to remove. Not synced: training waits here, and
+    # without the word a leftover merely stays.
+    put_mark(root, Mark.UNFINISHED, name, {}, is_durable=False)
     try:
         directory.mkdir()
         (directory / "state").mkdir()

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from trainer_hooks.checkpoint.durable import sync_directory, write_file
 from trainer_hooks.checkpoint.layout import SaveName
-from trainer_hooks.checkpoint.place import Place, read_json
+from trainer_hooks.checkpoint.place import ObjectPlace, Place, read_json
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
 from trainer_hooks.untrusted import Json
 
@@ -48,18 +48,31 @@ def names_with(root: Place, mark: Mark) -> set[SaveName]:
     return {name for name in found if name is not None}
 
 
-def put_mark(root: Place, mark: Mark, name: SaveName, body: dict[str, Json]) -> None:
-    """Mark a save, durably; an older mark of the kind is replaced.
+def put_mark(
+    root: Place, mark: Mark, name: SaveName, body: dict[str, Json], *, is_durable: bool = True
+) -> None:
+    """Mark a save; an older mark of the kind is replaced.
+
+    Args:
+        root: The checkpoint directory.
+        mark: The kind of mark.
+        name: The save.
+        body: What people and programs may read there.
+        is_durable: Whether it outlives the power; a crash of this process it outlives anyway.
 
     Raises:
         CheckpointError: It cannot be written.
     """
     path = root / mark / str(name)
+    data = json.dumps({"schema": 1} | body).encode()
     try:
         if not path.parent.is_dir():
             path.parent.mkdir(exist_ok=True)
             sync_directory(root)
-        write_file(path, json.dumps({"schema": 1} | body).encode())
+        if is_durable or isinstance(path, ObjectPlace):
+            write_file(path, data)
+        else:
+            path.write_bytes(data)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be written: {error.strerror}") from error
 
