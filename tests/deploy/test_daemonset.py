@@ -35,7 +35,10 @@ def test_base_lists_every_manifest_when_rendered() -> None:
     generated = [file for one in kustomization["configMapGenerator"] for file in one["files"]]
     named = {"kustomization.yaml", *kustomization["resources"], *generated}
     assert named == {path.name for path in BASE.iterdir() if path.suffix in (".yaml", ".toml")}
-    assert kustomization["namespace"] == manifest("namespace.yaml")["metadata"]["name"]
+    namespace = manifest("namespace.yaml")["metadata"]["name"]
+    assert kustomization["configMapGenerator"][0]["namespace"] == namespace
+    for name in ("serviceaccount.yaml", "daemonset.yaml"):
+        assert manifest(name)["metadata"]["namespace"] == namespace
 
 
 def test_references_meet_when_names_are_compared(pod: Manifest) -> None:
@@ -67,7 +70,7 @@ def test_pod_reaches_the_metadata_service_when_its_hop_limit_is_1(pod: Manifest)
 
 
 def test_daemon_has_no_privilege_when_running(pod: Manifest, watcher: Manifest) -> None:
-    """Not root, no capability, no writable root, no token; seccomp for the whole pod."""
+    """Not root, no capability, no writable root; seccomp for the whole pod."""
     assert watcher["securityContext"] == {
         "runAsNonRoot": True,
         "runAsUser": 65532,
@@ -77,7 +80,7 @@ def test_daemon_has_no_privilege_when_running(pod: Manifest, watcher: Manifest) 
         "capabilities": {"drop": ["ALL"]},
     }
     assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
-    assert pod["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is True
     assert manifest("serviceaccount.yaml")["automountServiceAccountToken"] is False
     assert not {"hostPID", "hostIPC"} & pod.keys()
 
