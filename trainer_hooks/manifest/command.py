@@ -59,6 +59,11 @@ def command_line(words: list[str], script: str | None, line: int) -> Command:
     return Command(tuple(words), None, script, line)
 
 
+def whole(text: str | None) -> int | None:
+    """Return a whole number of at most nine digits, or None if a word is none."""
+    return int(text) if text and re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
 def split(script: str) -> list[str]:
     """Return a shell script's words, as well as can be."""
     joined = re.sub(r"\\\r?\n", " ", script)

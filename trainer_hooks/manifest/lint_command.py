@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator
 
-from trainer_hooks.manifest.command import Command
+from trainer_hooks.manifest.command import Command, whole
 from trainer_hooks.manifest.finding import Finding, Weight
 from trainer_hooks.manifest.lint_pod import grace_of
 from trainer_hooks.manifest.workload import Workload
@@ -15,7 +15,7 @@ _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 _SWALLOWED = (
     (re.compile(r"\|\|\s*(true\b|:|exit 0)"), "|| true"),
-    (re.compile(r"(;|\n|&&)\s*exit 0\s*\Z"), "exit 0 at the end"),
+    (re.compile(r"(;|\n|&&)[ \t]*exit 0\Z"), "exit 0 at the end"),
     (
         re.compile(r"trap\s+(['\"])[^'\"]*exit(\s+0)?\s*;?\s*\1\s+[A-Z0-9 ]*TERM"),
         "exit 0 on SIGTERM",
@@ -26,7 +26,7 @@ _SWALLOWED = (
 def swallowed(script: str) -> str | None:
     """Return what in a shell script turns the trainer's exit code into 0."""
     for pattern, what in _SWALLOWED:
-        if pattern.search(script):
+        if pattern.search(script.rstrip()):
             return what
     if re.search(r"[^|]\|\s*(tee|cat|sed|awk|grep|ts)\b", script) and "pipefail" not in script:
         return "a pipe without pipefail"
@@ -136,7 +136,7 @@ def _window(workload: Workload, command: Command) -> Iterator[Finding]:
             f"--window={grace}, right after launch",
             Weight.ADVICE,
         )
-    elif window.isascii() and window.isdigit() and int(window) > grace:
+    elif (whole(window) or 0) > grace:
         yield Finding(
             command.line,
             "window-too-long",
@@ -147,7 +147,7 @@ def _window(workload: Workload, command: Command) -> Iterator[Finding]:
 
 def _rendezvous(workload: Workload, command: Command) -> Iterator[Finding]:
     nodes = command.option("--nnodes") or "1"
-    if nodes.isascii() and nodes.isdigit() and int(nodes) != workload.nodes:
+    if whole(nodes) not in (None, workload.nodes):
         yield Finding(
             command.line,
             "nodes-differ",

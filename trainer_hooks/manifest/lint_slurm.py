@@ -1,18 +1,18 @@
 """Defects of batch scripts for Slurm."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trainer_hooks.manifest.command import Command, command_line, split
+from trainer_hooks.manifest.command import Command, command_line, split, whole
 from trainer_hooks.manifest.finding import Finding, Weight
 from trainer_hooks.manifest.lint_command import swallowed, torchrun
 
 DEFAULT_BEFORE_S = 60
 """How early --signal is where it does not say (sbatch(1), read 2026-11-30)."""
 
-_OPTION = re.compile(r"^#SBATCH\s+(--?[a-z-]+)(?:[= ]\s*(\S+))?", re.MULTILINE)
+_OPTION = re.compile(r"#SBATCH[ \t]+(--?[a-z-]+)(?:[= ][ \t]*(\S+))?")
 
-_SIGNAL = re.compile(r"(?P<batch>[BR]*:)?(?:SIG)?(?P<name>[A-Z0-9]+)(?:@(?P<before>\d+))?")
+_SIGNAL = re.compile(r"(?P<batch>[BR]*:)?(?:SIG)?(?P<name>[A-Z0-9]+)(?:@(?P<before>\d{1,6}))?")
 
 
 def is_batch_script(text: str) -> bool:
@@ -22,13 +22,17 @@ def is_batch_script(text: str) -> bool:
 
 def lint_batch_script(text: str) -> Iterator[Finding]:
     """Name what is wrong in a batch script."""
+    lines = text.splitlines()
     options = {
-        match[1]: (_line(text, match.start()), match[2] or "") for match in _OPTION.finditer(text)
+        match[1]: (number, match[2] or "")
+        for number, line in enumerate(lines, 1)
+        if (match := _OPTION.match(line)) is not None
     }
-    body = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
-    command = _command(text)
-    yield from _requeue(text, body, options)
-    yield from _signal(text, options, command)
+    code = [line for line in lines if not line.startswith("#")]
+    body = "\n".join(code)
+    command = _command(lines, text)
+    yield from _requeue(len(text.rstrip().splitlines()), body, options)
+    yield from _signal(code, options, command)
     if command.launcher == "torchrun":
         match = _SIGNAL.fullmatch(options.get("--signal", (1, ""))[1])
         known = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT"} & {*re.findall(r"[A-Z_]+", body)}
@@ -40,8 +44,7 @@ def lint_batch_script(text: str) -> Iterator[Finding]:
             f"{what}: a preempted job looks like one that is done",
             "keep srun's exit code, and requeue at 75",
         )
-    killed = re.search(r"--kill-on-bad-exit(?!=0)|\bsrun\b[^\n]*\s-K\b", body)
-    if killed:
+    if "-K" in body.split() or re.search(r"--kill-on-bad-exit(?!=0)", body):
         yield Finding(
             command.line,
             "peers-killed",
@@ -50,21 +53,16 @@ def lint_batch_script(text: str) -> Iterator[Finding]:
         )
 
 
-def _line(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
-def _command(text: str) -> Command:
-    for number, line in enumerate(text.splitlines(), 1):
+def _command(lines: Sequence[str], text: str) -> Command:
+    for number, line in enumerate(lines, 1):
         if not line.lstrip().startswith("#") and re.search(
             r"reprieve-trainer launch|torch(run|\.dis)", line
         ):
-            rest = "\n".join(text.splitlines()[number - 1 :])
-            return command_line(split(rest), text, number)
+            return command_line(split("\n".join(lines[number - 1 :])), text, number)
     return Command((), None, text, 1)
 
 
-def _requeue(text: str, body: str, options: dict[str, tuple[int, str]]) -> Iterator[Finding]:
+def _requeue(last: int, body: str, options: dict[str, tuple[int, str]]) -> Iterator[Finding]:
     if "--no-requeue" in options or "--requeue" not in options:
         line = options.get("--no-requeue", (1, ""))[0]
         yield Finding(
@@ -75,7 +73,7 @@ def _requeue(text: str, body: str, options: dict[str, tuple[int, str]]) -> Itera
         )
     if not re.search(r"scontrol\s+requeue", body):
         yield Finding(
-            _line(text, len(text.rstrip())),
+            last,
             "exit-code-not-requeued",
             "a job that has stopped in time ends with 75, and nobody starts it again",
             'at the end: [ "$code" = 75 ] && scontrol requeue "$SLURM_JOB_ID"',
@@ -90,7 +88,9 @@ def _requeue(text: str, body: str, options: dict[str, tuple[int, str]]) -> Itera
         )
 
 
-def _signal(text: str, options: dict[str, tuple[int, str]], command: Command) -> Iterator[Finding]:
+def _signal(
+    code: Sequence[str], options: dict[str, tuple[int, str]], command: Command
+) -> Iterator[Finding]:
     line, value = options.get("--signal", (1, ""))
     match = _SIGNAL.fullmatch(value)
     if match is None:
@@ -102,16 +102,17 @@ def _signal(text: str, options: dict[str, tuple[int, str]], command: Command) ->
             Weight.ADVICE,
         )
         return
-    if "B" in (match["batch"] or "") and not re.search(rf"trap\b[^\n]*\b{match['name']}\b", text):
+    traps = [line.split() for line in code if "trap" in line]
+    if "B" in (match["batch"] or "") and not any(match["name"] in words for words in traps):
         yield Finding(
             line,
             "signal-lost",
             "B: signals the batch script only, which has no trap for it: no step is told",
             "leave out B:, and the steps get it",
         )
-    window = command.option("--window") or ""
+    window = whole(command.option("--window"))
     before = int(match["before"] or DEFAULT_BEFORE_S)
-    if window.isascii() and window.isdigit() and int(window) > before:
+    if window is not None and window > before:
         yield Finding(
             line,
             "window-too-long",

@@ -81,6 +81,10 @@ def test_window_is_the_users_when_it_is_given() -> None:
         "kind: JobSet\nspec: {replicatedJobs: {a: b}}",
         "kind: Job\nspec: {template: {spec: {containers: [a, [b], {command: {c: d}}]}}}",
         "kind: Job\nspec: {podFailurePolicy: {rules: [a, {onExitCodes: {values: x}}]}}",
+        (
+            "kind: Job\nspec: {template: {spec: {containers: [{command: [torchrun, --nnodes, "
+            f"{'9' * 5000}]}}]}}}}}}"
+        ),
         "kind: Job\nmetadata: []\nspec: {template: {spec: {tolerations: 1, nodeSelector: 2}}}",
     ],
 )

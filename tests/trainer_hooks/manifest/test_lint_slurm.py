@@ -43,6 +43,23 @@ def test_signal_to_the_batch_script_is_fine_when_it_is_trapped() -> None:
     assert lint(OURS.replace("--signal=TERM@120", "--signal=B:TERM@120")) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#!/bin/sh\n#SBATCH -J a\n" + "srun a " * 60_000,
+        "#!/bin/sh\n" + "#SBATCH --signal=B:A@1\n" * 15_000 + "trap a " * 20_000,
+        "#!/bin/sh\n#SBATCH\n" + "\n" * 400_000,
+        (
+            f"#!/bin/sh\n#SBATCH --signal=TERM@{'9' * 5000}\n"
+            f"reprieve-trainer launch --window={'9' * 5000}"
+        ),
+    ],
+)
+def test_long_script_is_read_when_it_was_made_to_take_long(text: str) -> None:
+    """Each of its lines is looked at once; searched as a whole, some took minutes."""
+    assert lint(text)
+
+
 def test_line_is_the_options_when_the_option_is_wrong() -> None:
     """And the launcher's where that is."""
     odd = OURS.replace("TERM@120", "TERM@60").replace("bad-exit=0", "bad-exit=1")
