@@ -146,7 +146,7 @@ def _needs(workload: Workload, command: Command) -> Iterator[Finding]:
     paths = [
         mount.at("mountPath").text.rstrip("/")
         for name, mount in workload.mounts.items()
-        if name in lasting and mount.at("mountPath").text.rstrip("/") != RUN_DIR
+        if name in lasting and not _is_in(mount.at("mountPath").text.rstrip("/"), RUN_DIR)
     ]
     directory = command.option("--checkpoint-dir")
     if directory is not None and "://" in directory:
@@ -177,6 +177,7 @@ def _flag(workload: Workload) -> Iterator[Finding]:
             )
             return
         if path == RUN_DIR:
+            yield from _status(workload)
             return
     names = {one.at("name").text for one in workload.trainer.at("env").items}
     if not names & {"REPRIEVE_RUN_DIR", "REPRIEVE_NOTICE_URL"}:
@@ -187,3 +188,23 @@ def _flag(workload: Workload) -> Iterator[Finding]:
             f"mount the host's directory {RUN_DIR} read-only",
             Weight.ADVICE,
         )
+
+
+def _status(workload: Workload) -> Iterator[Finding]:
+    known = {one.at("name").text for one in workload.trainer.at("env").items}
+    is_told = "REPRIEVE_POD_UID" in known and any(
+        mount.at("mountPath").text.rstrip("/") == f"{RUN_DIR}/trainers"
+        and mount.at("readOnly").text != "true"
+        for mount in workload.mounts.values()
+    )
+    annotations = workload.job.at("template", "metadata", "annotations")
+    if is_told or annotations.at("reprieve.dev/trainer").is_there:
+        return
+    yield Finding(
+        workload.trainer.line,
+        "no-status",
+        "the watcher does not learn how the trainer is, and may evict it before it has saved",
+        f"mount the host's {RUN_DIR}/trainers and set REPRIEVE_POD_UID, or give the pod the "
+        'annotation reprieve.dev/trainer: "true"',
+        Weight.ADVICE,
+    )

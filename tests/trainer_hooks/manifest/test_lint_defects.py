@@ -108,6 +108,8 @@ DEFECTS = [
         "mountPath: /run/reprieve",
         "mountPath: /run/reprieve/notice.json",
     ),
+    ("no-status", JOBSET, "name: REPRIEVE_POD_UID", "name: POD_UID"),
+    ("no-status", JOBSET, "mountPath: /run/reprieve/trainers", "mountPath: /run/trainers"),
     ("no-flag", JOBSET, "mountPath: /run/reprieve", "mountPath: /run/other"),
     (
         "pre-stop-kill",
