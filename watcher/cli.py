@@ -39,9 +39,9 @@ _EPILOG = """\
 example, on a laptop:
 
   reprieve-watcher simulate aws --port 1338 --notice-after 10 &
-  mkdir -p /tmp/reprieve
-  reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
-  cat /tmp/reprieve/notice.json
+  mkdir -p /tmp/node
+  reprieve-watcher run --cloud aws --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
+  cat /tmp/node/notice.json
 
 exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug or a full machine"""
 

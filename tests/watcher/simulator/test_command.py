@@ -135,7 +135,7 @@ def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -
         parsed("--help")
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert "reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338" in shown
+    assert "reprieve-watcher run --cloud aws --metadata-endpoint http://127.0.0.1:1338" in shown
     assert "expire_tokens" in shown
     assert not [
         line for line in shown.splitlines() if line.strip() in ("withdraw:", "lift_faults:")

@@ -21,9 +21,9 @@ it: reprieve-watcher, another handler, curl. Nothing is evicted; only the event 
 EXAMPLES = """\
 example: an eviction with 30 s to spare, ten seconds from now
 
-  mkdir -p /tmp/reprieve
+  mkdir -p /tmp/node
   reprieve-watcher simulate azure --notice-after 10 &
-  reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
+  reprieve-watcher run --cloud azure --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
 
 the same, and all else that can happen, from a file: reprieve-watcher simulate azure --scenario FILE
 

@@ -22,9 +22,9 @@ interrupted; only the notice appears."""
 EXAMPLES = """\
 example: a Spot VM is preempted ten seconds from now
 
-  mkdir -p /tmp/reprieve
+  mkdir -p /tmp/node
   reprieve-watcher simulate gcp --preempted-after 10 &
-  reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/reprieve
+  reprieve-watcher run --cloud gcp --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
 
 the same, and all else that can happen, from a file: reprieve-watcher simulate gcp --scenario FILE
 

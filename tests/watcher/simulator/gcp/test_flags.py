@@ -70,7 +70,7 @@ def test_help_teaches_the_pair_of_commands(capsys: pytest.CaptureFixture[str]) -
         parsed("--help")
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert "reprieve-watcher run --metadata-endpoint http://127.0.0.1:1338" in shown
+    assert "reprieve-watcher run --cloud gcp --metadata-endpoint http://127.0.0.1:1338" in shown
     assert "expire_tokens" not in shown
 
 
