@@ -34,6 +34,7 @@ class Calls(list[Call]):
         self.pid = 0
         self.left = 0
         """How many calls the process may still make; 0 for any number."""
+        self.has_killed = False
 
     def append(self, call: Call) -> None:
         """Note a call, and end the process before it has the answer if it was its last one."""
@@ -41,6 +42,7 @@ class Calls(list[Call]):
         if self.left and call.verb != "watch" and call.resource != "nodes":
             self.left -= 1
             if self.left == 0:
+                self.has_killed = True
                 os.kill(self.pid, signal.SIGKILL)
 
 
@@ -74,7 +76,7 @@ class KilledDrain:
 
     async def start(self, *, calls: int = 0) -> WatcherProcess:
         """Start a daemon that may make so many calls, or any number."""
-        self.calls.left = 0
+        self.calls.left, self.calls.has_killed = 0, False
         self.daemon = await WatcherProcess.start(
             self._root / "run",
             self._cloud,
@@ -155,5 +157,7 @@ async def ended(drain: KilledDrain) -> bool:
         return daemon.process.returncode is not None or daemon.log.count("what=drained") > said
 
     await eventually(has_ended)
-    drain.calls.left = 0  # one that has drained the Node lives on
-    return daemon.process.returncode is not None
+    drain.calls.left = 0  # one that has drained the Node lives on, unless it was its last call
+    if drain.calls.has_killed:
+        await daemon.process.wait()
+    return drain.calls.has_killed
