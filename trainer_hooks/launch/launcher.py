@@ -78,7 +78,7 @@ def launch(
         raise ConfigError("torchrun does not understand these arguments, see above") from exit_
     _set_environment(window_s, options.shutdown_timeout)
     _raise_file_limit()
-    ranks = _TORCHRUN.determine_local_world_size(options.nproc_per_node)
+    ranks = _ranks(options.nnodes, options.nproc_per_node)
     if ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # torchrun does, with four lines about it
     logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(_is_news)
@@ -93,6 +93,20 @@ def launch(
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
     return LaunchReport(exit_code=code, reason=_summary(results, reason), results=results)
+
+
+def _ranks(nnodes: str, nproc_per_node: str) -> int:
+    """Return how many ranks are to run here.
+
+    Raises:
+        ConfigError: One of the two is no number, no range, or no kind of device that is here.
+    """
+    try:
+        _TORCHRUN.parse_min_max_nnodes(nnodes)
+        return int(_TORCHRUN.determine_local_world_size(nproc_per_node))
+    except (ValueError, RuntimeError) as error:
+        asked = f"--nnodes={nnodes:.80} --nproc-per-node={nproc_per_node:.80}"
+        raise ConfigError(f"torchrun can make nothing of {asked}: {error}") from error
 
 
 def _told_by(notice: StopNotice) -> LaunchReport:

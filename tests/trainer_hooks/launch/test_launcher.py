@@ -1,6 +1,7 @@
 """What a launch does without starting anything."""
 
 import json
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -140,3 +141,15 @@ def test_launch_is_refused_when_torchruns_variable_is_no_number(
     monkeypatch.setenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     with pytest.raises(ConfigError, match="counts whole seconds, not 'soon'"):
         launcher._set_environment(None, None)
+
+
+@pytest.mark.parametrize(
+    ("nnodes", "nproc_per_node"), [("1", "x"), ("1", "1.5"), ("x", "2"), ("1:2:3", "2")]
+)
+def test_launch_is_refused_when_a_number_of_ranks_makes_no_sense(
+    nnodes: str, nproc_per_node: str
+) -> None:
+    """As a setting that is wrong, and not as a crash: nobody should start it again in vain."""
+    asked = f"--nnodes={nnodes} --nproc-per-node={nproc_per_node}: "
+    with pytest.raises(ConfigError, match=re.escape(asked)):
+        launcher._ranks(nnodes, nproc_per_node)
