@@ -29,6 +29,7 @@ class Guard:
         self._leave = leave
         self._changed = threading.Condition()
         self._least_s: float | None = None
+        self._last_s: float | None = None
         self._closed = self._is_watching = False
         self.deadline_s: float | None = None
         """Instant on CLOCK_BOOTTIME, the earliest known; None while none is."""
@@ -51,10 +52,16 @@ class Guard:
         if is_first and self._leave is not None:
             threading.Thread(target=self._watch, name="reprieve-guard", daemon=True).start()
 
-    def disarm(self) -> None:
-        """Forget the deadlines: what was decided is off. Any thread may call it."""
+    def arm_for_good(self, deadline_s: float) -> None:
+        """Hold the process to a deadline that no decision can take back. Any thread may call it."""
         with self._changed:
-            self._least_s = self.deadline_s = None
+            self._last_s = deadline_s
+        self.arm(deadline_s)
+
+    def disarm(self) -> None:
+        """Forget what was decided and is off, but nothing held for good. Any thread may call it."""
+        with self._changed:
+            self._least_s, self.deadline_s = None, self._last_s
             self._changed.notify()
 
     def leave_by_s(self) -> float | None:

@@ -56,7 +56,6 @@ class Run:
         """None until this start has restored, and for good if a stop came before that."""
         self._exits = exits
         self._stop: Decision | None = None
-        self._orphaned_s: float | None = None
         self._passed = RESTORING
         self._report = Report()
         self.recorder = Recorder()
@@ -194,7 +193,7 @@ class Run:
         self.world = World.connect()
         self.departure = Departure(self.world)
         self._listener = StopListener(
-            self._on_news, launcher=launcher, grace_s=grace_s, on_orphaned=self._on_orphaned
+            self._on_news, launcher=launcher, grace_s=grace_s, on_orphaned=self.guard.arm_for_good
         )
         self.agreement = StepAgreement(
             self.world, self._listener.pending, self._on_stop, self._figures
@@ -249,11 +248,6 @@ class Run:
         if (heard := self._listener.pending()) is not None:
             self.recorder.note_notice(heard.id)
 
-    def _on_orphaned(self, gone_by_s: float) -> None:
-        """Hold this process to an end, agreed or not. Runs in the listener's thread."""
-        self._orphaned_s = gone_by_s
-        self.guard.arm(gone_by_s)
-
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
         stop = self.agreement.stop
@@ -262,8 +256,6 @@ class Run:
             self.saves.hurry(is_hurried=stop is not None)
         if stop is None:
             self.guard.disarm()
-            if self._orphaned_s is not None:
-                self.guard.arm(self._orphaned_s)
             return
         if stop.outcome is Outcome.STOP and not self.has_stopped:
             self.overdue.expect()

@@ -138,6 +138,20 @@ def test_guard_forgets_when_it_is_disarmed_and_acts_when_it_is_armed_again(left:
     assert left.times == 1
 
 
+@pytest.mark.usefixtures("at_once")
+def test_guard_acts_when_it_is_held_for_good_and_all_else_is_off(left: Left) -> None:
+    """The launcher is dead: no round of the others can give its ranks more time."""
+    watched = Guard(left)
+    watched.arm_for_good(last := boottime_s() + 1000)
+    watched.arm(boottime_s() + 500)
+    watched.disarm()
+    assert watched.deadline_s == last
+    watched.arm_for_good(boottime_s() + LEAD_S + 0.05)
+    watched.disarm()
+    assert left.event.wait(20)
+    watched.close()
+
+
 def test_deadline_is_known_when_the_program_leaves_by_itself() -> None:
     """Then nobody ends it, but the exit still has its limit."""
     watched = Guard(None)
