@@ -58,15 +58,24 @@ async def daemon(
             await watcher.end(signal.SIGKILL)
 
 
+async def knows_its_instance(watcher: WatcherProcess) -> None:
+    """Wait until the daemon has read who it is."""
+    async with asyncio.timeout(30):
+        while "i-0123456789abcdef0" not in (await watcher.ask("/v1/state"))[1]:  # noqa: ASYNC110 - another process learns it
+            await asyncio.sleep(0.05)
+
+
 async def test_notice_becomes_flag_and_signal_when_the_cloud_takes_the_node(run_dir: Path) -> None:
     """Both programs as a user starts them: flag, SIGTERM, faces, two connections, exit 0."""
     trainer = await asyncio.create_subprocess_exec(*SLEEPS)
     pid_file = run_dir.parent / "trainer.pid"
     await asyncio.to_thread(pid_file.write_text, str(trainer.pid))
     async with (
-        simulator_process("--notice-after=2") as url,
+        simulator_process() as url,
         daemon(run_dir, url, f"--signal-pid-file={pid_file}", "--log-format=json") as watcher,
     ):
+        await knows_its_instance(watcher)  # on its other connection, after the first Spot poll
+        await control(url, "notice")
         flag = await watcher.shows("stop")
         async with asyncio.timeout(20):
             assert await trainer.wait() == -signal.SIGTERM
