@@ -60,6 +60,23 @@ class History:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a run has measured, and how large it was."""
+
+    history: History
+    nodes: int | None = None
+    gpus_per_node: int | None = None
+
+    @property
+    def costs(self) -> Costs | None:
+        """C, D, R and M; None while some can't be known."""
+        try:
+            return self.history.costs()
+        except ConfigError:  # too young a run
+            return None
+
+
 def history(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> History:
     """Measure what can be measured from a run's attempts and their timeline."""
     return History(

@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.article import rows
 from trainer_hooks.waste.article_text import article_text
+from trainer_hooks.waste.history import Measured
 from trainer_hooks.waste.interval import HOPELESS
+from trainer_hooks.waste.pilot import read_pilot
 from trainer_hooks.waste.plan import Plan, make_plan, with_waiting
 from trainer_hooks.waste.plan_inputs import inputs_from
 from trainer_hooks.waste.plan_json import article_json, plan_json
@@ -37,8 +39,7 @@ def run_plan(options: argparse.Namespace) -> None:
         _say(json.dumps(article_json(table), indent=2) if options.json else article_text(table))
         return
     trace = None if options.trace is None else read_trace(options.trace, options.trace_unit)
-    report = None if options.ledger is None else make_report(options.ledger)
-    plan = make_plan(inputs_from(options, trace, report))
+    plan = make_plan(inputs_from(options, trace, _measured(options)))
     assumed = Assumed(
         runs=RUNS if options.runs is None else options.runs,
         seed=options.seed,
@@ -60,6 +61,14 @@ def run_plan(options: argparse.Namespace) -> None:
         _say(json.dumps(plan_json(plan, chance, replayed), indent=2))
     else:
         _say(plan_text(plan, chance, replayed))
+
+
+def _measured(options: argparse.Namespace) -> Measured | None:
+    if options.ledger is not None and options.pilot is not None:
+        raise ConfigError("--ledger and --pilot both say what was measured; give one of them")
+    if options.pilot is not None:
+        return Measured(history=read_pilot(options.pilot))
+    return None if options.ledger is None else make_report(options.ledger).measured
 
 
 def _chance(plan: Plan, assumed: Assumed, *, is_asked_for: bool) -> Chance | None:

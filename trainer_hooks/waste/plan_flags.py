@@ -41,6 +41,13 @@ def _add_times(group: "argparse._ArgumentGroup") -> None:
         metavar="DIR",
         help="a checkpoint directory: what is not given is taken as a run there has measured it",
     )
+    group.add_argument(
+        "--pilot",
+        type=Path,
+        metavar="FILE",
+        help="the same from a log of one's own; rows: seconds,running (or down, waiting, done); "
+        "seconds,stall,S; seconds,lag,S",
+    )
     group.add_argument("--stall", type=positive, metavar="S", help="C")
     group.add_argument("--commit-lag", type=not_negative, metavar="S", help="D; assumed: 0")
     group.add_argument("--restart", type=not_negative, metavar="S", help="R; assumed: 300")

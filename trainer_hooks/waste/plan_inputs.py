@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.choice import Limits
 from trainer_hooks.waste.emergency import Save
+from trainer_hooks.waste.history import Measured
 from trainer_hooks.waste.inputs import Inputs, Local, Origin, Prices
 from trainer_hooks.waste.interval import Costs
-from trainer_hooks.waste.report import Report
 from trainer_hooks.waste.storage import state_bytes
 from trainer_hooks.waste.traces import Trace
 
@@ -37,31 +37,30 @@ class _Origins:
 
 
 def inputs_from(
-    options: argparse.Namespace, trace: Trace | None = None, report: Report | None = None
+    options: argparse.Namespace, trace: Trace | None = None, run: Measured | None = None
 ) -> Inputs:
     """Return what the flags, a trace, and the ledger of a run say.
 
     Raises:
         ConfigError: C or M is said nowhere, or flags contradict each other.
     """
-    measured = _measured(report)
+    measured = _measured(run)
     origins = _Origins()
-    run = None if report is None else report.attempts[-1].begin
     peak = 1 if trace is None else trace.peak_nodes
     nodes = int(origins.take("nodes", options.nodes, peak, None if run is None else run.nodes))
-    of_run = None if run is None else max(1, run.gpus // run.nodes)
+    of_run = None if run is None else run.gpus_per_node
     gpus = origins.take("gpus-per-node", options.gpus_per_node, ASSUMED_GPUS_PER_NODE, of_run)
     mtbi_s = _mtbi_s(options, nodes, trace, origins) or measured.get("M")
     if options.stall is None and not measured:
         raise ConfigError(
-            "plan needs C, the stall of a save: --stall S, or the --ledger of a run that has saved "
-            "(plan --help explains it)"
+            "plan needs C, the stall of a save: --stall S, or the --ledger or --pilot of a run "
+            "that has saved (plan --help explains it)"
         )
     if mtbi_s is None:
         raise ConfigError(
             "plan needs M, the time between interruptions: --nodes N --node-mtbi-hours H, "
-            "--job-mtbi S, a --trace with an interruption, or the --ledger of a run (plan --help "
-            "explains it)"
+            "--job-mtbi S, a --trace with an interruption, or the --ledger or --pilot of a run "
+            "(plan --help explains it)"
         )
     is_measured = origins.noted["M"] is Origin.MEASURED
     costs = Costs(
@@ -88,16 +87,16 @@ def inputs_from(
         ),
         local=_local(options),
         waste_limit=options.waste_limit,
-        mtbi_range_s=_range_s(report) if is_measured else None,
+        mtbi_range_s=_range_s(run) if is_measured else None,
         origins=origins.noted,
     )
 
 
-def _measured(report: Report | None) -> dict[str, float]:
+def _measured(run: Measured | None) -> dict[str, float]:
     """Return what a run has measured, by its letter."""
-    if report is None or report.costs is None:
+    costs = None if run is None else run.costs
+    if costs is None:
         return {}
-    costs = report.costs
     return {
         "M": costs.mtbi_s,
         "C": costs.stall_s,
@@ -106,10 +105,10 @@ def _measured(report: Report | None) -> dict[str, float]:
     }
 
 
-def _range_s(report: Report | None) -> tuple[float, float] | None:
-    if report is None or report.costs is None:
+def _range_s(run: Measured | None) -> tuple[float, float] | None:
+    if run is None:
         return None
-    return report.history.mtbi.quantile_s(0.05), report.history.mtbi.quantile_s(0.95)
+    return run.history.mtbi.quantile_s(0.05), run.history.mtbi.quantile_s(0.95)
 
 
 def _mtbi_s(

@@ -6,10 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.account import Accounts, Kind, Segment, account, timeline
 from trainer_hooks.waste.choice import Choice, choose
-from trainer_hooks.waste.history import History, history, lags_s
+from trainer_hooks.waste.history import History, Measured, history, lags_s
 from trainer_hooks.waste.interruptions import Interruption, interruptions
 from trainer_hooks.waste.interval import Costs
 from trainer_hooks.waste.lineage import Attempt, read_ledger
@@ -69,6 +68,16 @@ class Report:
         return last.steps[-1].end if last.steps else last.begin.resumed_step
 
     @property
+    def measured(self) -> Measured:
+        """What a plan can be made from."""
+        last = self.attempts[-1].begin
+        return Measured(
+            history=self.history,
+            nodes=last.nodes,
+            gpus_per_node=max(1, last.gpus // last.nodes),
+        )
+
+    @property
     def torn_lines(self) -> int:
         """Lines of the ledger that could not be read."""
         return sum(attempt.torn_lines for attempt in self.attempts)
@@ -97,10 +106,7 @@ def make_report(root: Path) -> Report:
     attempts = read_ledger(root)
     segments = timeline(attempts)
     measured = history(attempts, segments)
-    try:
-        costs = measured.costs()
-    except ConfigError:  # too young a run: everything else can be said all the same
-        costs = None
+    costs = Measured(history=measured).costs  # None of too young a run
     return Report(
         attempts=attempts,
         segments=segments,
