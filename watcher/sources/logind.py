@@ -10,9 +10,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 from watcher import setting_values
+from watcher.actions.trainer_look import TrainerLook
 from watcher.errors import SourceError
 from watcher.health import SourceHealth
 from watcher.login_manager import (
@@ -23,6 +25,7 @@ from watcher.login_manager import (
     require_dbus_fast,
 )
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
+from watcher.sources.all_saved import AllSaved
 from watcher.sources.road import Kinds, Opened, Road, Site
 from watcher.sources.told import Told
 
@@ -33,8 +36,8 @@ KEY = "shutdown"
 ID = "logind-shutdown"
 
 RELEASE_BEFORE_S = 0.5
-"""Seconds before the limit at which the lock is given back: logind complains of who keeps one, and
-nobody can tell yet that all trainers have saved."""
+"""Seconds before the limit at which the lock is given back at the latest: logind complains of who
+keeps one."""
 
 LOOK_EVERY_S = 5.0
 """Seconds between looks at logind, which show that it is there, and what no signal has told."""
@@ -104,7 +107,16 @@ class Logind:
                 yield notice
 
     def acknowledge(self, notice: Notice) -> None:
-        """Do nothing: the lock is kept until just before the limit."""
+        """Do nothing: the lock is kept until all trainers have saved, or until the limit."""
+
+    def is_delaying(self) -> bool:
+        """Tell whether a shutdown waits for our lock."""
+        return self._releasing is not None and self._lock is not None
+
+    def let_go(self) -> None:
+        """Give the lock back: no trainer needs it any more."""
+        log.info("all trainers have saved source=%s", NAME)
+        self._release()
 
     def close(self) -> None:
         """Give everything back."""
@@ -225,9 +237,11 @@ def wanted(config: LogindConfig) -> Kinds:
 async def opened(config: LogindConfig, site: Site) -> AsyncIterator[Opened]:
     """Hear logind until the end of the block, and give the lock back there."""
     health = site.health(NAME, (KEY,))
+    saved = AllSaved(TrainerLook(site.run_dir, site.boot_id), site.now)
     source = Logind(config.bus_address, health, site.now, site.left_by(NAME))
+    letting_go = partial(saved.keep_telling, source.is_delaying, source.let_go)
     try:
-        yield Opened(sources=(source,))
+        yield Opened(sources=(source,), keepers=(letting_go,))
     finally:
         source.close()
 
