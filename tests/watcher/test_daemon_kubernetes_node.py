@@ -14,6 +14,7 @@ from tests.support.told_by_relay import told
 from tests.support.watcher_process import NOBODY, WatcherProcess
 from watcher.kube.keys import NOTICE
 from watcher.kube.objects import node_of
+from watcher.notice import Deadline
 from watcher.process import now
 from watcher.sources.relayed_notice import added
 
@@ -59,7 +60,9 @@ async def _daemon(
 def _relay(cluster: FakeApiServer, name: str) -> None:
     """Tell the Node of a notice, as the relay does."""
     node = node_of(cluster.cluster.node(NODE))
-    text = added(node.annotations.get(NOTICE), told(name, received=now()), node, now().wall)
+    heard = now()  # the daemon's clock is the real one
+    word = told(name, received=heard, deadline=Deadline.after(heard, 120))
+    text = added(node.annotations.get(NOTICE), word, node, heard.wall)
     cluster.cluster.mark_node(NODE, annotations={NOTICE: text})
 
 
