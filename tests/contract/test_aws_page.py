@@ -1,13 +1,7 @@
 """docs/aws.md says what the parsers do."""
 
-import json
-import re
-import shlex
 from pathlib import Path
 
-import pytest
-
-from watcher.cli import main
 from watcher.explain.aws import AWS_BODIES
 from watcher.sources import aws_windows
 from watcher.sources.aws_messages.registry import PARSERS
@@ -15,7 +9,6 @@ from watcher.sources.reading import Grounds
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "aws.md").read_text()
-EXAMPLES = re.findall(r"^    \$ reprieve-watcher (.*)\n((?:    .*\n)+)", PAGE, flags=re.MULTILINE)
 
 
 def test_page_lists_every_kind_source_and_ground_when_read() -> None:
@@ -30,22 +23,3 @@ def test_page_has_the_windows_when_compared() -> None:
     assert f"at most {aws_windows.RESERVATION_WINDOW_S:.0f} s away" in PAGE
     assert f"{aws_windows.CAPACITY_BLOCK_WINDOW_S:.0f} s in a Capacity Block" in PAGE
     assert f"at most {aws_windows.SCHEDULED_WINDOW_S / 86_400:.0f} days away" in PAGE
-
-
-def test_page_has_examples_when_searched() -> None:
-    """Else the next test would check nothing."""
-    assert len(EXAMPLES) == 3
-
-
-@pytest.mark.parametrize(("command", "printed"), EXAMPLES)
-def test_example_prints_what_the_page_shows_when_typed(
-    command: str,
-    printed: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """From the root of a checkout."""
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(SystemExit):
-        main(shlex.split(command))
-    assert json.loads(capsys.readouterr().out) == json.loads(printed)

@@ -1,15 +1,10 @@
 """docs/gcp.md says what the source does."""
 
-import json
 import re
-import shlex
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
-
 from tests.support.clocks import START
-from watcher.cli import main
 from watcher.explain.gcp import GCP_BODIES
 from watcher.policy import POLICY
 from watcher.sources import gcp_follow, gcp_metadata, gcp_session, gcp_windows, level, pace
@@ -19,7 +14,6 @@ from watcher.sources.gcp_preemption import parse_maintenance_event, parse_preemp
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gcp.md").read_text()
-EXAMPLES = re.findall(r"^    \$ reprieve-watcher (.*)\n((?:    .*\n)+)", PAGE, flags=re.MULTILINE)
 KINDS = dict(re.findall(r"\| `([A-Z_]+)` \| `(\w+_?\w+)`.*\| \d+ s", PAGE))
 
 
@@ -67,22 +61,3 @@ def test_page_lists_every_key_setting_and_body_of_the_metadata_server_when_read(
     assert bodies <= GCP_BODIES.keys()
     words = {*gcp_metadata.KEYS, *bodies, *mine}
     assert [word for word in words if f"`{word}" not in PAGE and f" {word} " not in PAGE] == []
-
-
-def test_page_has_examples_when_searched() -> None:
-    """Else the next test would check nothing."""
-    assert len(EXAMPLES) >= 2
-
-
-@pytest.mark.parametrize(("command", "printed"), EXAMPLES)
-def test_example_prints_what_the_page_shows_when_typed(
-    command: str,
-    printed: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """From the root of a checkout."""
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(SystemExit):
-        main(shlex.split(command))
-    assert json.loads(capsys.readouterr().out) == json.loads(printed)
