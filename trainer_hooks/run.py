@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from trainer_hooks.agreement import StepAgreement
-from trainer_hooks.at_stop import AtStop, Figures
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome, Position
 from trainer_hooks.errors import SETUP_ERRORS
@@ -27,7 +27,7 @@ from trainer_hooks.saves import SaveRules, Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.status import Status, TrainerState
 from trainer_hooks.stop import StopListener
-from trainer_hooks.telling import progress_of
+from trainer_hooks.telling import figures_of, last_word, outcome_of, progress_of
 from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
 
@@ -93,13 +93,7 @@ class Run:
     @property
     def outcome(self) -> RunOutcome:
         """How the run stands."""
-        return RunOutcome(
-            is_preempted=self._stop is not None and not self.is_finished,
-            is_finished=self.is_finished,
-            step=self.step,
-            committed_step=None if self.saves is None else self.saves.committed_step,
-            at_stop=None if self._stop is None else self._stop.at_stop,
-        )
+        return outcome_of(self.step, self.saves, self._stop, is_finished=self.is_finished)
 
     @property
     def has_stopped(self) -> bool:
@@ -166,7 +160,7 @@ class Run:
         is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
         is_flushed = self._is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
         self._status.reach(TrainerState.SAVED)
-        self._tell(self._last_word())
+        self._tell(last_word(self.outcome))
         self.departure.barrier(seconds_left(self.guard.deadline_s))
         self.agreement.close()
         if self.saves is not None:
@@ -196,7 +190,10 @@ class Run:
             self._on_news, launcher=launcher, grace_s=grace_s, on_orphaned=self.guard.arm_for_good
         )
         self.agreement = StepAgreement(
-            self.world, self._listener.pending, self._on_stop, self._figures
+            self.world,
+            self._listener.pending,
+            self._on_stop,
+            lambda: figures_of(self.pace, self.until, self.saves),
         )
         self.overdue = Overdue(threading.get_ident())
         self._listener.start()
@@ -215,29 +212,12 @@ class Run:
     def _is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
         return self.saves is None or self.saves.wait(limit_s)
 
-    def _last_word(self) -> RankState:
-        if self.is_finished:
-            return RankState.FINISHED
-        return RankState.SAVED if self._stop is not None else RankState.RUNNING
-
     def _tell(self, state: RankState) -> None:
         """Leave word for the launcher."""
         self._report.note("began" if state is RankState.RUNNING else "saved")
         if self.saves is not None and (at := self.saves.committed_at) is not None:
             self._report.note("committed", at)
         self._report.tell(state, self.world.rank, self.outcome)
-
-    def _figures(self) -> Figures | None:
-        """Return what a stop is planned by. Runs in the agreement's thread."""
-        step_s = self.pace.step_s
-        if self.saves is None or step_s is None:
-            return None
-        return Figures(
-            step_s=step_s,
-            until=self.until,
-            saves_s=self.saves.took_s,
-            in_flight_s=self.saves.in_flight_s,
-        )
 
     def _on_news(self) -> None:
         """Pass on what the listener has heard. Runs in its thread."""

@@ -1,12 +1,57 @@
-"""How a run stands, in the words that the watcher is told."""
+"""How a run stands, in the words of each who is told: the program, launcher, ranks and watcher."""
 
+from trainer_hooks.at_stop import Figures
 from trainer_hooks.decision import Decision, Outcome
+from trainer_hooks.outcome import RunOutcome
+from trainer_hooks.pace import Pace
+from trainer_hooks.results import RankState
 from trainer_hooks.saves import Saves
 from trainer_hooks.status import Progress
 
 
+def outcome_of(
+    step: int, saves: Saves | None, stop: Decision | None, *, is_finished: bool
+) -> RunOutcome:
+    """Return how the run stands, for the program around it. Any thread may call it.
+
+    Args:
+        step: Steps finished.
+        saves: What it saves, once it has restored.
+        stop: The stop that this rank has come to.
+        is_finished: Whether ``until`` is reached and committed.
+    """
+    return RunOutcome(
+        is_preempted=stop is not None and not is_finished,
+        is_finished=is_finished,
+        step=step,
+        committed_step=None if saves is None else saves.committed_step,
+        at_stop=None if stop is None else stop.at_stop,
+    )
+
+
+def last_word(outcome: RunOutcome) -> RankState:
+    """Return what the launcher is told by a rank that leaves in order."""
+    if outcome.is_finished:
+        return RankState.FINISHED
+    return RankState.SAVED if outcome.is_preempted else RankState.RUNNING
+
+
+def figures_of(pace: Pace, until: int | None, saves: Saves | None) -> Figures | None:
+    """Return what the ranks plan a stop by; None before it is known. Any thread may call it.
+
+    Args:
+        pace: How long steps take.
+        until: Where the run ends, if a stop may leave it to its end.
+        saves: What it saves, once it has restored.
+    """
+    step_s = pace.step_s
+    if saves is None or step_s is None:
+        return None
+    return Figures(step_s=step_s, until=until, saves_s=saves.took_s, in_flight_s=saves.in_flight_s)
+
+
 def progress_of(step: int, saves: Saves | None, stop: Decision | None) -> Progress:
-    """Return where the training is. Any thread may call it.
+    """Return where the training is, for the watcher. Any thread may call it.
 
     Args:
         step: Steps finished.
