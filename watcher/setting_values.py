@@ -190,7 +190,7 @@ def gcp_fleet(value: object) -> str:
 
 def api_url(value: object) -> str:
     """Return the URL of an API, without a slash at its end; no token may go there openly."""
-    expected = "a URL such as https://compute.googleapis.com, or http:// on loopback"
+    expected = "a URL such as https://HOST:PORT, or http:// on loopback"
     try:
         split = _split(value)
         is_loopback = split.hostname == "localhost" or (

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from watcher import setting_values
 from watcher.actions.drain import Drain
@@ -47,24 +46,11 @@ class KubernetesConfig:
     """Who has signed the API server's certificate."""
 
 
-def _url(value: object) -> str:
-    expected = "a URL such as https://10.0.0.1:443"
-    given = setting_values.text(value)
-    try:
-        split = urlsplit(given)
-        is_plain = bool(split.hostname) and split.port != 0 and split.username is None
-    except ValueError as error:
-        raise ValueError(expected) from error
-    if split.scheme not in ("https", "http") or not is_plain or split.query or split.fragment:
-        raise ValueError(expected)
-    return given.rstrip("/")
-
-
 READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "node": setting_values.one_of("auto", "on", "off"),
         "watch": setting_values.one_of("auto", "on", "off"),
-        "url": _url,
+        "url": setting_values.api_url,
         "token_file": setting_values.path,
         "authority_file": setting_values.path,
     }

@@ -62,10 +62,11 @@ def test_api_server_is_where_the_kubelet_says_unless_it_is_set(
 
 
 @pytest.mark.parametrize(
-    "url", ["10.0.0.1:443", "ftp://x", "https://", "https://u@x", "https://x:0"]
+    "url",
+    ["10.0.0.1:443", "ftp://x", "https://", "https://u@x", "https://x:0", "http://10.0.0.1:8001"],
 )
 def test_api_server_is_refused_at_start_when_its_url_makes_no_sense(url: str) -> None:
-    """It would fail only at the notice."""
+    """It would fail only at the notice, or send the token openly."""
     with pytest.raises(ConfigError, match="a URL such as https"):
         _config(REPRIEVE_KUBERNETES_URL=url)
 
