@@ -1,11 +1,12 @@
 """The Azure source under supervision, as in the daemon but a hundred times as fast."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tests.support.clocks import TurnedClock
+from tests.support.ears import Ears
+from tests.support.running import running
 from watcher.health import SourceHealth
 from watcher.httpclient import HttpClient
 from watcher.metrics import Metrics
@@ -19,26 +20,16 @@ LIMIT_S = 0.5
 DEFAULTS = AzureConfig()
 
 
-@dataclass
-class AzureEars:
-    """A source under supervision, and what has come of it."""
+class AzureEars(Ears):
+    """With the source, whose main key is the document."""
 
-    source: AzureEvents
-    health: SourceHealth
-    inbox: asyncio.Queue[Notice]
+    def __init__(self, source: AzureEvents, health: SourceHealth) -> None:
+        super().__init__(health)
+        self.source = source
 
-    def heard(self) -> list[Notice]:
-        """Take everything out of the inbox."""
-        return [self.inbox.get_nowait() for _ in range(self.inbox.qsize())]
-
-    def blind(self, key: str = EVENTS) -> bool:
+    def is_blind(self, key: str = EVENTS) -> bool:
         """Tell whether the key is blind at the moment."""
-        return self.health.keys[key].blind_since is not None
-
-    async def next(self) -> Notice:
-        """Wait for the next notice."""
-        async with asyncio.timeout(20):
-            return await self.inbox.get()
+        return super().is_blind(key)
 
 
 @asynccontextmanager
@@ -54,15 +45,7 @@ async def hearing_azure(
         source = AzureEvents((events, rest), config, health, clock, adopted)
         for lane in source.lanes:
             lane._looks = [replace(look, pace=Pace(0.01)) for look in lane._looks]
-        ears = AzureEars(source, health, asyncio.Queue())
-        running = [
-            *(asyncio.create_task(keep_running(one, ears.inbox, clock)) for one in source.lanes),
-            asyncio.create_task(source.approvals.keep()),
-        ]
-        try:
+        ears = AzureEars(source, health)
+        lanes = (keep_running(lane, ears.inbox, clock) for lane in source.lanes)
+        async with running(*lanes, source.approvals.keep()):
             yield ears
-        finally:
-            assert not any(task.done() for task in running), "a lane has ended by itself"
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)

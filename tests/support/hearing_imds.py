@@ -1,12 +1,13 @@
 """The AWS source under supervision, as in the daemon but a hundred times as fast."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 from tests.support.clocks import TurnedClock
+from tests.support.ears import Ears
+from tests.support.running import running
 from tests.support.scripted_imds import ScriptedImds
 from watcher.health import SourceHealth
 from watcher.httpclient import CALL_LIMIT_S, HttpClient
@@ -22,21 +23,16 @@ BODY = '{"action": "terminate", "time": "2026-11-30T10:07:06Z"}'
 """A Spot notice of 120 s, if the clocks have not been turned."""
 
 
-@dataclass
-class Ears:
-    """A source under supervision, and what has come of it."""
+class ImdsEars(Ears):
+    """With the source, whose main key is Spot's."""
 
-    source: AwsImds
-    health: SourceHealth
-    inbox: asyncio.Queue[Notice]
+    def __init__(self, source: AwsImds, health: SourceHealth) -> None:
+        super().__init__(health)
+        self.source = source
 
-    def heard(self) -> list[Notice]:
-        """Take everything out of the inbox."""
-        return [self.inbox.get_nowait() for _ in range(self.inbox.qsize())]
-
-    def blind(self, key: str = SPOT) -> bool:
+    def is_blind(self, key: str = SPOT) -> bool:
         """Tell whether the key is blind at the moment."""
-        return self.health.keys[key].blind_since is not None
+        return super().is_blind(key)
 
 
 @asynccontextmanager
@@ -46,24 +42,16 @@ async def listening(
     *,
     adopted: tuple[Notice, ...] = (),
     rest_limit_s: float = CALL_LIMIT_S,
-) -> AsyncIterator[Ears]:
+) -> AsyncIterator[ImdsEars]:
     """Run the source as the daemon does, but a hundred times as fast."""
     async with HttpClient(imds.url) as first, HttpClient(imds.url, rest_limit_s) as second:
         health = SourceHealth(AwsImds.name, KEYS, clock(), Metrics())
         source = AwsImds((first, second), health, clock, adopted)
         for lane in source.lanes:
             lane._looks = [hurried(look) for look in lane._looks]
-        ears = Ears(source, health, asyncio.Queue())
-        running = [
-            asyncio.create_task(keep_running(lane, ears.inbox, clock)) for lane in source.lanes
-        ]
-        try:
+        ears = ImdsEars(source, health)
+        async with running(*(keep_running(lane, ears.inbox, clock) for lane in source.lanes)):
             yield ears
-        finally:
-            assert not any(task.done() for task in running), "a lane has ended by itself"
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
 
 
 def hurried(look: Look) -> Look:

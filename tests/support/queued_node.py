@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 
 from lab.moto import REGION
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import Moto
+from tests.support.running import running
 from watcher.aws.ec2 import Ec2, Member
 from watcher.aws.sqs import LONG_POLL_S, SqsQueue
 from watcher.custody import Custody
@@ -117,15 +118,3 @@ async def hearing(node: QueuedNode, source: AwsSqs) -> AsyncIterator[AwsSqs]:
     """Let the source hear inside the block."""
     async with running(keep_running(source, node.inbox, node.clock)):
         yield source
-
-
-@asynccontextmanager
-async def running(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run what never ends by itself; a bug in it fails the test."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-        assert not task.done(), task.exception()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

@@ -7,7 +7,8 @@ from contextlib import ExitStack, asynccontextmanager, closing
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.moto_aws import Moto
-from tests.support.queued_node import ToldEc2, running
+from tests.support.queued_node import ToldEc2
+from tests.support.running import running
 from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import SqsQueue
 from watcher.custody import Custody

@@ -12,7 +12,7 @@ import pytest
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.exhaustion import all_descriptors_used
 from tests.support.flag_desk import Desk, advice, preemption
-from tests.support.queued_node import running
+from tests.support.running import running
 from watcher.actions import flag_file
 from watcher.actions.flag_file import DRAFT_NAME, FLAG_NAME, FlagFile
 from watcher.actions.flag_start import prepare_run_dir

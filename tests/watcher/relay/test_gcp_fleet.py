@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.gcp_bodies import RECEIVED, body, said
-from tests.support.queued_node import running
+from tests.support.running import running
 from tests.support.scripted_google import ME
 from watcher.errors import GcpCallFailed
 from watcher.gcp.library import ComputeLibrary, Operation

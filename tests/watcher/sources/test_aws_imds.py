@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from tests.support.clocks import START, TurnedClock, eventually
-from tests.support.hearing_imds import BODY, Ears, listening
+from tests.support.hearing_imds import BODY, ImdsEars, listening
 from tests.support.scripted_imds import PREFIX, TOKEN_PATH, ScriptedImds
 from watcher.notice import Deadline, Notice, NoticeKind
 from watcher.sources.aws_imds import Renewing
@@ -25,7 +25,7 @@ async def test_source_hears_a_preemption_once_when_it_is_shown_for_long(
     async with listening(imds, clock) as ears:
         await imds.seen(SPOT, 3)
         imds.play(SPOT, imds.json(BODY))
-        notice = await ears.inbox.get()
+        notice = await ears.hears()
         clock.turn(30)
         await imds.seen(SPOT, imds.count(SPOT) + 5)
         assert ears.heard() == []
@@ -39,9 +39,9 @@ async def test_source_hears_advice_and_preemption_separately_when_both_are_shown
     """One state a key: "no advice" says nothing about a preemption, nor the other way round."""
     imds.play(REBALANCE, imds.json(ADVICE))
     async with listening(imds, clock) as ears:
-        assert (await ears.inbox.get()).kind is NoticeKind.REBALANCE
+        assert (await ears.hears()).kind is NoticeKind.REBALANCE
         imds.play(SPOT, imds.json(BODY))
-        assert (await ears.inbox.get()).kind is NoticeKind.PREEMPTION
+        assert (await ears.hears()).kind is NoticeKind.PREEMPTION
         await imds.seen(REBALANCE, imds.count(REBALANCE) + 5)
         assert ears.heard() == []
 
@@ -56,7 +56,7 @@ async def test_source_learns_who_we_are_when_it_has_asked_what_matters(
     async with listening(imds, clock) as ears:
         await eventually(lambda: len(ears.health.facts) == 3)
         imds.play(SPOT, imds.json(BODY))
-        notice = await ears.inbox.get()
+        notice = await ears.hears()
         await imds.seen(SCHEDULED, imds.count(SCHEDULED) + 3)
     assert notice.instance_id == "i-0123456789abcdef0"
     assert ears.health.facts["instanceLifeCycle"] == "interruptible-capacity-reservation"
@@ -79,10 +79,10 @@ async def test_source_hears_without_an_instance_id_when_it_can_not_be_read(
     async with listening(imds, clock) as ears:
         await imds.seen("instance-id")
         imds.play(SPOT, imds.json(BODY))
-        notice = await ears.inbox.get()
+        notice = await ears.hears()
         assert notice.instance_id is None
         assert notice.id.endswith("-unknown")
-        assert not ears.blind(SPOT)
+        assert not ears.is_blind(SPOT)
 
 
 async def test_source_keeps_two_connections_when_it_polls_every_key(
@@ -97,7 +97,7 @@ async def test_source_keeps_two_connections_when_it_polls_every_key(
     assert imds.count(TOKEN_PATH) <= 2
 
 
-def make_renewal_due(ears: Ears) -> None:
+def make_renewal_due(ears: ImdsEars) -> None:
     """Let the token that both lanes share be near its end, for the lane that renews it."""
     renewing = ears.source.lanes[1]._session
     assert isinstance(renewing, Renewing)
@@ -120,7 +120,7 @@ async def test_source_polls_spot_on_when_the_answer_to_another_question_hangs(
         await imds.seen(path, before + 1)
         polls = imds.count(SPOT)
         imds.play(SPOT, imds.json(BODY))
-        assert (await ears.inbox.get()).kind is NoticeKind.PREEMPTION
+        assert (await ears.hears()).kind is NoticeKind.PREEMPTION
         await imds.seen(SPOT, polls + 20)
         assert imds.count(path) == before + 1, "the hanging request is still the only one"
 
@@ -144,6 +144,6 @@ async def test_source_says_nothing_new_when_an_adopted_notice_is_shown(
         assert ears.heard() == []
         imds.play(SPOT, imds.status(404))
         clock.turn(60 + GRACE_S)
-        last = await ears.inbox.get()
+        last = await ears.hears()
     assert last.withdrawn
     assert last.id == adopted.id

@@ -33,10 +33,10 @@ async def test_source_keeps_the_notice_and_goes_blind_when_fetches_fail(
     """Far beyond the deadline, no number of failures of any kind counts as an absence."""
     imds.play(SPOT, imds.json(BODY))
     async with listening(imds, clock) as ears:
-        await ears.inbox.get()
+        await ears.hears()
         clock.turn(120 + GRACE_S + 1)
         imds.play(SPOT, FAULTS[outcome](imds))
-        await eventually(ears.blind)
+        await eventually(ears.is_blind)
         if outcome not in SLOW:
             await imds.seen(SPOT, imds.count(SPOT) + 2 * ABSENCES_TO_WITHDRAW + 2)
         assert ears.heard() == []
@@ -53,7 +53,7 @@ async def test_source_keeps_the_notice_when_absences_are_interrupted(
     """Nine times "not there", a failure, nine times again: not ten in a row."""
     imds.play(SPOT, imds.json(BODY))
     async with listening(imds, clock) as ears:
-        await ears.inbox.get()
+        await ears.hears()
         clock.turn(10_000)
         gone = [imds.status(404)] * (ABSENCES_TO_WITHDRAW - 1)
         before = imds.count(SPOT)
@@ -68,12 +68,12 @@ async def test_source_withdraws_when_the_key_has_been_gone_long_enough(
     """Not before deadline and grace have passed, whatever the number of absences."""
     imds.play(SPOT, imds.json(BODY))
     async with listening(imds, clock) as ears:
-        first = await ears.inbox.get()
+        first = await ears.hears()
         imds.play(SPOT, imds.status(404))
         await imds.seen(SPOT, imds.count(SPOT) + 2 * ABSENCES_TO_WITHDRAW)
         assert ears.heard() == []
         clock.turn(120 + GRACE_S)
-        last = await ears.inbox.get()
+        last = await ears.hears()
     assert last.withdrawn
     assert last.id == first.id
 
@@ -85,10 +85,10 @@ async def test_source_sees_again_when_a_failure_passes(
     imds.play(SPOT, imds.status(500))
     async with listening(imds, clock) as ears:
         await imds.seen(SPOT, 3)
-        assert ears.blind()
+        assert ears.is_blind()
         imds.play(SPOT, imds.json(BODY))
-        await ears.inbox.get()
-        assert not ears.blind()
+        await ears.hears()
+        assert not ears.is_blind()
 
 
 async def test_source_is_blind_when_only_one_key_fails(
@@ -98,8 +98,8 @@ async def test_source_is_blind_when_only_one_key_fails(
     imds.play(SPOT, imds.status(403))
     async with listening(imds, clock) as ears:
         await imds.seen(REBALANCE, 3)
-        await eventually(lambda: not ears.blind(REBALANCE))
-        assert ears.blind(SPOT)
+        await eventually(lambda: not ears.is_blind(REBALANCE))
+        assert ears.is_blind(SPOT)
         assert ears.health.blind_since() is not None
 
 
@@ -110,7 +110,7 @@ async def test_source_is_blind_when_there_is_no_token(
     imds.play(TOKEN_PATH, imds.status(403))
     async with listening(imds, clock) as ears:
         await imds.seen(TOKEN_PATH, 3)
-        assert ears.blind(SPOT)
+        assert ears.is_blind(SPOT)
         assert imds.count(SPOT) == 0
         why = ears.health.keys[SPOT].why
         assert why.startswith("PUT /latest/api/token: HTTP 403")
@@ -123,6 +123,6 @@ async def test_source_hears_in_a_storm_of_refused_tokens_when_one_gets_through(
     """Each poll asks with the old token and once with a new one; that is enough."""
     imds.play(SPOT, *([imds.status(401)] * 7), imds.json(BODY))
     async with listening(imds, clock) as ears:
-        notice = await ears.inbox.get()
+        notice = await ears.hears()
         assert notice.action == "terminate"
-        await eventually(lambda: not ears.blind())
+        await eventually(lambda: not ears.is_blind())

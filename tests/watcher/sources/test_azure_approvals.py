@@ -139,7 +139,7 @@ async def test_event_is_approved_anew_when_it_has_come_back(
         assert await posts(azure) == [200]
         ears.heard()
         await azure.control("POST", "event_end", {})
-        assert (await ears.next()).withdrawn
+        assert (await ears.hears()).withdrawn
         await azure.control("POST", "event", {"type": "Reboot"})
         await eventually(ears.inbox.qsize)
         clock.turn(10 * WAIT_S)

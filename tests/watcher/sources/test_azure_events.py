@@ -69,7 +69,7 @@ async def test_source_hears_both_when_a_document_has_two_of_ours(
     """And not the one of another machine."""
     shows(azure, body("several"))
     async with hearing_azure(azure.url, clock) as ears:
-        told = [await ears.next(), await ears.next()]
+        told = [await ears.hears(), await ears.hears()]
         await azure.seen(EVENTS_AT, azure.count(EVENTS_AT) + 5)
         assert ears.heard() == []
     assert [notice.kind for notice in told] == [
@@ -87,7 +87,7 @@ async def test_source_says_once_what_it_ignores_when_it_is_for_others(
         async with hearing_azure(azure.url, clock) as ears:
             await azure.seen(EVENTS_AT, 5)
             assert ears.heard() == []
-            assert not ears.blind()
+            assert not ears.is_blind()
     lines = [line for line in caplog.messages if "ignored events of other machines" in line]
     assert lines == [f"ignored events of other machines: {event('sibling')['EventId']}"]
 
@@ -100,10 +100,10 @@ async def test_source_is_blind_when_there_are_events_and_it_has_no_name(
     shows(azure, body("preempt"))
     async with hearing_azure(azure.url, clock) as ears:
         await eventually(lambda: "azure.vm_name" in ears.health.keys[EVENTS].why)
-        assert ears.blind(NAME)
+        assert ears.is_blind(NAME)
         assert ears.heard() == []
         azure.play(NAME_AT, azure.status(200, ME.encode()))
-        assert (await ears.next()).instance_id == ME
+        assert (await ears.hears()).instance_id == ME
         assert ears.health.blind_since() is None
 
 
@@ -114,8 +114,8 @@ async def test_source_is_blind_on_its_name_when_only_that_is_missing(
     azure.play(NAME_AT, azure.status(404))
     async with hearing_azure(azure.url, clock) as ears:
         await azure.seen(EVENTS_AT, 2)
-        await eventually(lambda: not ears.blind(EVENTS))
-        assert ears.blind(NAME)
+        await eventually(lambda: not ears.is_blind(EVENTS))
+        assert ears.is_blind(NAME)
 
 
 async def test_first_look_waits_for_the_name_when_both_are_asked_for(
@@ -124,7 +124,7 @@ async def test_first_look_waits_for_the_name_when_both_are_asked_for(
     """An event that is there at the start is heard at the first look, without an error."""
     shows(azure, body("preempt"))
     async with hearing_azure(azure.url, clock) as ears:
-        await ears.next()
+        await ears.hears()
         unidentified = ears.health._metrics.fetches.labels(AzureEvents.name, "unidentified")
         assert unidentified._value.get() == 0
 
@@ -134,7 +134,7 @@ async def test_source_needs_no_name_when_it_is_set(azure: ScriptedImds, clock: T
     azure.play(NAME_AT, azure.status(404))
     shows(azure, body("preempt"))
     async with hearing_azure(azure.url, clock, NAMED) as ears:
-        await ears.next()
+        await ears.hears()
         assert list(ears.health.keys) == [EVENTS]
         assert ears.health.blind_since() is None
 
@@ -156,10 +156,10 @@ async def test_source_keeps_the_notice_and_goes_blind_when_fetches_fail(
     """Far beyond the deadline, no number of failures of any kind counts as an absence."""
     shows(azure, body("preempt"))
     async with hearing_azure(azure.url, clock) as ears:
-        await ears.next()
+        await ears.hears()
         clock.turn(30 + GRACE_S + 1)
         azure.play(EVENTS_AT, FAULTS[outcome](azure))
-        await eventually(ears.blind)
+        await eventually(ears.is_blind)
         if outcome not in SLOW:
             await azure.seen(EVENTS_AT, azure.count(EVENTS_AT) + 2 * LOOKS_TO_WITHDRAW + 2)
         assert ears.heard() == []
@@ -174,9 +174,9 @@ async def test_source_withdraws_when_the_event_has_gone(
     """Done or canceled: "over" is all that can be said."""
     shows(azure, body("preempt"))
     async with hearing_azure(azure.url, clock) as ears:
-        first = await ears.next()
+        first = await ears.hears()
         shows(azure, document(incarnation=3))
-        last = await ears.next()
+        last = await ears.hears()
     assert (last.id, last.withdrawn, last.outcome) == (first.id, True, "over")
 
 
@@ -186,7 +186,7 @@ async def test_source_keeps_the_notice_when_absences_are_interrupted(
     """Four documents without it, a failure, four again: not five in a row."""
     shows(azure, body("preempt"))
     async with hearing_azure(azure.url, clock) as ears:
-        await ears.next()
+        await ears.hears()
         gone = [azure.status(200, document(incarnation=3))] * (LOOKS_TO_WITHDRAW - 1)
         before = azure.count(EVENTS_AT)
         back = azure.status(200, body("preempt"))
@@ -205,5 +205,5 @@ async def test_source_repeats_nothing_when_an_earlier_run_has_told_it(
         await azure.seen(EVENTS_AT, 5)
         assert ears.heard() == []
         shows(azure, document(incarnation=3))
-        last = await ears.next()
+        last = await ears.hears()
     assert (last.id, last.withdrawn) == (told.notice.id, True)

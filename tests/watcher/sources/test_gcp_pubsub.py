@@ -11,7 +11,7 @@ import pytest
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.gcp_bodies import body, changed
 from tests.support.pubsub_emulator import Emulator, Subscribed
-from tests.support.queued_node import running
+from tests.support.running import running
 from tests.support.scripted_google import ScriptedGoogle
 from watcher.custody import Custody
 from watcher.gcp.metadata import GcpMetadata
