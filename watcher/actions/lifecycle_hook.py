@@ -1,8 +1,8 @@
 """Lets an auto-scaling group go on with the instance's end, once the node has had its time.
 
-A hook holds the instance back until it is completed or runs out. Nobody tells yet that all trainers
-have saved, so it is completed at the deadline; completing it sooner would kill a trainer that has
-just been told to save.
+A hook holds the instance back until it is completed or runs out. It is completed at the deadline,
+however early the trainers say that they have saved: others on the node may say nothing, and a hook
+that is completed sooner would kill one that has just been told to save.
 """
 
 from collections.abc import Callable, Mapping
