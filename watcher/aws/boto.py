@@ -7,7 +7,7 @@ calls block, so they are made in :class:`watcher.aws.limited_calls.LimitedCalls`
 import contextlib
 import importlib.util
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -18,6 +18,9 @@ CONNECT_LIMIT_S = 3.0
 
 ANSWER_LIMIT_S = 5.0
 """Longest wait for an answer, in seconds, beyond the time that the call itself asks AWS to wait."""
+
+PAGE_LIMIT = 100
+"""Pages after which an answer is taken to be endless; a page has 100 entries or more."""
 
 _THROTTLED = ("Throttl", "RequestLimitExceeded", "TooManyRequests", "OverLimit", "SlowDown")
 _FORBIDDEN = ("AccessDenied", "AuthorizationError", "UnauthorizedOperation", "Forbidden")
@@ -145,6 +148,24 @@ def failing_as(what: str) -> Iterator[None]:
         raise AwsCallFailed(
             f"{what}: not AWS's answer: {type(error).__name__}: {error}"[:512], outcome="malformed"
         ) from error
+
+
+def pages(
+    what: str, ask: Callable[..., Mapping[str, Any]], **arguments: object
+) -> Iterator[Mapping[str, Any]]:
+    """Yield every page of what ``ask`` answers to ``arguments``; ``what`` is as for failing_as.
+
+    Raises:
+        AwsCallFailed: AWS refused a page or was not reached, or there is no end of pages.
+    """
+    for _ in range(PAGE_LIMIT):
+        with failing_as(what):
+            page = ask(**arguments)
+        yield page
+        if not page.get("NextToken"):
+            return
+        arguments["NextToken"] = page["NextToken"]
+    raise AwsCallFailed(f"{what}: has no end", outcome="malformed")
 
 
 def _first_line(text: str) -> str:

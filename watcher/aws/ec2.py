@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from watcher.aws.boto import LazyClient, failing_as
+from watcher.aws.boto import LazyClient, pages
 from watcher.errors import AwsCallFailed
 
 IDS_A_CALL = 200
 """Most values that a filter takes. Source: EC2 API reference, Filter (read 2026-11-30)."""
-
-_PAGE_LIMIT = 100
-"""Pages after which an answer is taken to be endless; a page has up to 1,000 entries."""
 
 _GONE = ("terminated", "shutting-down")
 
@@ -88,18 +85,12 @@ class Ec2:
 
     def _instances(self, filters: Sequence[Mapping[str, object]]) -> Iterator[Mapping[str, Any]]:
         client = cast("_Client", self._boto.get())
-        rest: dict[str, object] = {}
-        for _ in range(_PAGE_LIMIT):
-            with failing_as("EC2 DescribeInstances"):
-                page = client.describe_instances(Filters=filters, **rest)
+        what = "EC2 DescribeInstances"
+        for page in pages(what, client.describe_instances, Filters=filters):
             if "Reservations" not in page:
-                raise AwsCallFailed("EC2 DescribeInstances: not EC2's answer", outcome="malformed")
+                raise AwsCallFailed(f"{what}: not EC2's answer", outcome="malformed")
             for reservation in page["Reservations"]:
                 yield from reservation.get("Instances", ())
-            if not page.get("NextToken"):
-                return
-            rest = {"NextToken": page["NextToken"]}
-        raise AwsCallFailed("EC2 DescribeInstances: has no end", outcome="malformed")
 
 
 def _filter(name: str, values: Sequence[str]) -> Mapping[str, object]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from watcher.aws.boto import LazyClient, failing_as
+from watcher.aws.boto import LazyClient, failing_as, pages
 from watcher.errors import AwsCallFailed
 from watcher.node_queue.names import Place
 from watcher.node_queue.step import Outcome, Step
@@ -21,7 +21,6 @@ RECEIPTS = 20
 """Receipts before a message goes to the dead-letter queue: later than the end of its retention for
 one that is for another node, so that only what was refused for long can get there."""
 
-_PAGE_LIMIT = 100
 _EXISTS = ("QueueAlreadyExists", "QueueNameExists")
 
 _FINAL = ("refused", "forbidden")
@@ -104,14 +103,9 @@ class NodeQueues:
         Raises:
             AwsCallFailed: They can't be listed.
         """
-        asked: dict[str, object] = {"QueueNamePrefix": self.place.prefix, "MaxResults": 1000}
-        for _ in range(_PAGE_LIMIT):
-            with failing_as("SQS ListQueues"):
-                page = self._sqs().list_queues(**asked)
+        asked = {"QueueNamePrefix": self.place.prefix, "MaxResults": 1000}
+        for page in pages("SQS ListQueues", self._sqs().list_queues, **asked):
             yield from (url for url in page.get("QueueUrls", ()) if self.place.instance_of(url))
-            if not page.get("NextToken"):
-                return
-            asked["NextToken"] = page["NextToken"]
 
     def made_at(self, queue: str) -> float | None:
         """Return when a queue was made, in Unix seconds; None where there is none.

@@ -8,12 +8,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from watcher.aws.boto import LazyClient, failing_as
+from watcher.aws.boto import LazyClient, failing_as, pages
 from watcher.node_queue.filter import filter_policy
 from watcher.node_queue.names import Place
 from watcher.node_queue.step import Outcome, Step
-
-_PAGE_LIMIT = 100
 
 
 class _Sns(Protocol):
@@ -42,10 +40,8 @@ class Subscriptions:
         Raises:
             AwsCallFailed: They can't be listed, as those of a topic that does not exist.
         """
-        asked: dict[str, object] = {"TopicArn": self._place.topic_arn}
-        for _ in range(_PAGE_LIMIT):
-            with failing_as("SNS ListSubscriptionsByTopic"):
-                page = self._sns().list_subscriptions_by_topic(**asked)
+        ask, topic_arn = self._sns().list_subscriptions_by_topic, self._place.topic_arn
+        for page in pages("SNS ListSubscriptionsByTopic", ask, TopicArn=topic_arn):
             for one in page.get("Subscriptions", ()):
                 endpoint = str(one["Endpoint"])
                 instance_id = self._place.instance_of(endpoint)
@@ -53,9 +49,6 @@ class Subscriptions:
                     self._place.queue(instance_id)
                 ):
                     yield str(one["SubscriptionArn"]), endpoint
-            if not page.get("NextToken"):
-                return
-            asked["NextToken"] = page["NextToken"]
 
     def of(self, queue: str) -> list[str]:
         """Return the ARN of each subscription of a queue.

@@ -2,15 +2,18 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from typing import Any
 
 import pytest
 from lab.moto import REGION
 
 from tests.support.moto_aws import Moto
 from tests.support.node_queues import GONE, INSTANCE, queue_command
+from watcher.aws.boto import LazyClient
 from watcher.aws.ec2 import Ec2
+from watcher.errors import AwsCallFailed
 from watcher.node_queue.names import Place
 from watcher.node_queue.queues import NodeQueues
 from watcher.node_queue.sweep import Sweep
@@ -130,6 +133,31 @@ def test_subscription_is_judged_by_its_queue_when_that_is_not_listed_yet(
     make(queues, GONE)
     listing(queues, monkeypatch, [])
     assert swept(queues, hours=hours) == done
+
+
+class Endless:
+    """Stands for SQS or SNS with lists that have no end."""
+
+    def list_queues(self, **_: object) -> Mapping[str, Any]:
+        """Return a page of none, which is not the last."""
+        return {"NextToken": "more"}
+
+    list_subscriptions_by_topic = list_queues
+
+
+@pytest.mark.parametrize("service", ["sqs", "sns"])
+def test_sweep_fails_when_a_list_has_no_end(
+    queues: NodeQueues, monkeypatch: pytest.MonkeyPatch, service: str
+) -> None:
+    """Part of a list would pass for all that there is."""
+    get = LazyClient.get
+
+    def got(client: LazyClient) -> object:
+        return Endless() if client._service == service else get(client)
+
+    monkeypatch.setattr(LazyClient, "get", got)
+    with pytest.raises(AwsCallFailed, match="has no end"):
+        swept(queues, hours=2)
 
 
 def test_progress_goes_to_standard_error_when_a_sweep_is_shown_as_json(
