@@ -37,6 +37,9 @@ CLOSE_S = 1.0
 LEFTOVER_S = 60.0
 """How old a file of an earlier start has to be to be removed, in seconds."""
 
+GONE_S = 86400.0
+"""The same for another pod's: no other start is made in that pod, and the watcher looks at 256."""
+
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -177,9 +180,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sweep(directory: Path, prefix: str) -> None:
-    """Remove what earlier starts in this pod, or on this host, have left and nobody renews."""
+    """Remove what earlier starts here, and pods that are gone, have left and nobody renews."""
     with suppress(OSError):
-        for path in directory.glob(f"{prefix}*.json"):
-            with suppress(OSError):
-                if path.lstat().st_mtime < time.time() - LEFTOVER_S:
+        for path in (*directory.glob("t-*.json"), *directory.glob(".t-*.json.new")):
+            is_ours = path.name.removeprefix(".").startswith(prefix)
+            with suppress(OSError):  # another user's, in a sticky directory
+                if path.lstat().st_mtime < time.time() - (LEFTOVER_S if is_ours else GONE_S):
                     path.unlink()

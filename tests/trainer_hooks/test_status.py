@@ -122,15 +122,27 @@ def test_training_goes_on_when_the_directory_can_not_be_written(
 def test_old_files_of_earlier_starts_are_removed_and_no_others(
     said: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pod that is restarted again and again fills no directory."""
+    """Neither a pod that is restarted again and again fills the directory, nor one pod a job."""
     monkeypatch.setenv("REPRIEVE_POD_UID", "pod-1")
-    for name, age_s in (("t-pod-1-5", 3600), ("t-pod-1-6", 0), ("t-pod-2-5", 3600)):
-        path = said / f"{name}.json"
+    hour_s, week_s = 3600, 7 * 86400
+    for name, age_s in (
+        ("t-pod-1-5.json", hour_s),
+        (".t-pod-1-5.json.new", hour_s),
+        ("t-pod-1-6.json", 0),
+        (".t-pod-1-6.json.new", 0),
+        ("t-pod-2-5.json", hour_s),
+        (".t-pod-2-5.json.new", hour_s),
+        ("t-pod-3-5.json", week_s),
+        (".t-pod-3-5.json.new", week_s),
+        ("another-program.json", week_s),
+    ):
+        path = said / name
         path.write_text("{}")
         now = path.stat().st_mtime
         os.utime(path, (now - age_s, now - age_s))
     telling = Status(lambda: Progress(step=0))
     telling.start()
     telling.close()
-    names = {path.stem for path in said.glob("*.json")}
-    assert names == {"t-pod-1-6", "t-pod-2-5", f"t-pod-1-{os.getpid()}"}
+    left = {"t-pod-1-6.json", "t-pod-2-5.json", f"t-pod-1-{os.getpid()}.json"}
+    left |= {".t-pod-1-6.json.new", ".t-pod-2-5.json.new", "another-program.json"}
+    assert {path.name for path in said.iterdir()} == left
