@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from watcher.errors import KubeGone, KubeMalformed, KubeUnavailable
@@ -83,8 +84,9 @@ class Follower:
                     yield part
             began = asyncio.get_running_loop().time()
             try:
-                async for one in self._watch(self._version or ""):
-                    yield one
+                async with aclosing(self._watch(self._version or "")) as changes:
+                    async for one in changes:
+                        yield one
             except KubeGone:
                 self.forget()
                 if self._is_fresh:

@@ -197,3 +197,14 @@ async def test_follower_begins_anew_when_what_came_was_of_no_use(heard: Heard) -
     heard.follower.forget()
     heard.own.server.order(Order.END)
     await eventually(lambda: heard.lists == 2)
+
+
+async def test_watch_is_closed_with_the_news_that_came_by_it(own: OwnNode) -> None:
+    """And not some time later, when its connection may be nobody's any more."""
+    news = Follower(own.client, NODES, "metadata.name=node-a").news()
+    assert [type(await anext(news)) for _ in range(2)] == [Listed, Still]
+    connector = own.client._session.connector if own.client._session else None
+    assert connector is not None
+    assert len(connector._acquired) == 1
+    await news.aclose()
+    assert not connector._acquired
