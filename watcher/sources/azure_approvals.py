@@ -1,7 +1,7 @@
 """Tells Azure that an event may start early, where that is wanted and concerns nobody else.
 
-An approval counts for every machine that the event names, and it can't be taken back. Nobody tells
-the daemon that trainers have saved, so they get a fixed time for it.
+An approval counts for every machine that the event names, and it can't be taken back. What the
+trainers say of themselves is not looked at: they get a fixed time to save.
 
 Source: Azure virtual machines, "Scheduled Events for Linux VMs", StartRequests (read 2026-11-30).
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from watcher.errors import SourceError
 from watcher.httpclient import HttpClient
 from watcher.notice import Moment, Notice, NoticeKind
+from watcher.policy import stand
 from watcher.sources.azure_document import Event
 from watcher.sources.azure_session import EVENTS_PATH, HEADERS, refusal
 
@@ -39,15 +40,21 @@ class Approvals:
         self._is_due = asyncio.Event()
 
     def acknowledged(self, notice: Notice) -> None:
-        """Take in that all actions for a notice are done."""
-        self._done_s[notice.id] = self._now().boottime_s
+        """Take in that all is done about a notice that can be done by now.
+
+        Of one that is still far ahead this is nothing: it is acknowledged again when its time has
+        come and the trainers have been told.
+        """
+        now = self._now()
+        if stand(notice).is_due(now):
+            self._done_s[notice.id] = now.boottime_s
 
     def seen(self, events: Iterable[Event]) -> None:
         """Take in what the last document has shown; it is looked at once a second."""
         now_shown = {event.notice.id: event for event in events}
-        for gone in self._shown.keys() - now_shown.keys():
-            self._done_s.pop(gone, None)
-            self._finished.discard(gone)
+        # Not only what has just gone: a withdrawal is acknowledged when its event is long gone.
+        self._done_s = {known: at for known, at in self._done_s.items() if known in now_shown}
+        self._finished &= now_shown.keys()
         self._shown = now_shown
         if self._due():
             self._is_due.set()

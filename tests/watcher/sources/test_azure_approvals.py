@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.azure_bodies import body, read
-from tests.support.clocks import TurnedClock, eventually
+from tests.support.clocks import START, TurnedClock, eventually
 from tests.support.hearing_azure import AzureEars, hearing_azure
 from tests.support.scripted_imds import ScriptedImds
 from tests.support.simulated_aws import TurnedClock as ScenarioClocks
@@ -25,8 +25,10 @@ APPROVING = AzureConfig(approve=Approve.AFTER_ACTIONS, approve_wait_s=WAIT_S)
 
 @pytest.fixture
 async def azure() -> AsyncIterator[AzureSimulator]:
-    """A machine in Azure."""
-    async with simulated_azure(ScenarioClocks(), AzureScenario()) as client:
+    """A machine in Azure, whose clock shows at first what the daemon's does."""
+    clocks = ScenarioClocks()
+    clocks.wall_s = START.wall.timestamp()
+    async with simulated_azure(clocks, AzureScenario()) as client:
         yield client
 
 
@@ -99,6 +101,28 @@ async def test_event_is_never_approved_when_it_must_not_be(
         assert await posts(azure) == []
 
 
+async def test_event_is_not_approved_when_it_is_so_far_ahead_that_nobody_was_told(
+    azure: AzureSimulator, clock: TurnedClock
+) -> None:
+    """A notice that is only planned is acknowledged too, and again when all is done about it."""
+    await azure.control("POST", "event", {"type": "Redeploy", "not_before_s": 86_400})
+    async with hearing_azure(azure.url, clock, APPROVING) as ears:
+        notice = await ears.hears()
+        for lane in ears.source.lanes:
+            lane.acknowledge(notice)
+        clock.turn(10 * WAIT_S)
+        await looks(azure)
+        assert await posts(azure) == []
+        clock.turn(86_400 - 900 - 10 * WAIT_S)
+        for lane in ears.source.lanes:
+            lane.acknowledge(notice)
+        await looks(azure)
+        assert await posts(azure) == []
+        clock.turn(WAIT_S)
+        await looks(azure)
+        assert await posts(azure) == [200]
+
+
 @pytest.mark.parametrize("failure", [500, 429, 400])
 async def test_approval_is_tried_again_when_it_failed(
     imds: ScriptedImds, clock: TurnedClock, caplog: pytest.LogCaptureFixture, failure: int
@@ -107,6 +131,7 @@ async def test_approval_is_tried_again_when_it_failed(
     imds.needs_token = False
     imds.play(PATH, imds.status(failure), imds.status(failure), imds.status(200))
     events = read(body("reboot-by-user")).events
+    clock.moment = events[0].notice.received
     async with HttpClient(imds.url) as client:
         approvals = Approvals(client, clock, WAIT_S)
         keeping = asyncio.create_task(approvals.keep())
@@ -139,7 +164,11 @@ async def test_event_is_approved_anew_when_it_has_come_back(
         assert await posts(azure) == [200]
         ears.heard()
         await azure.control("POST", "event_end", {})
-        assert (await ears.hears()).withdrawn
+        withdrawn = await ears.hears()
+        assert withdrawn.withdrawn
+        for lane in ears.source.lanes:
+            lane.acknowledge(withdrawn)  # as all is undone by now
+        await looks(azure)
         await azure.control("POST", "event", {"type": "Reboot"})
         await eventually(ears.inbox.qsize)
         clock.turn(10 * WAIT_S)
