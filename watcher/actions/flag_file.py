@@ -141,7 +141,7 @@ class FlagFile:
 
 def advice(error: OSError) -> str:
     """Return what the system said about which path, and what a person can do about it."""
-    path = error.filename2 or error.filename
+    path = error.filename2 or error.filename or "the run directory"  # a failed write names none
     if error.errno == errno.EISDIR:
         return f"{path}: is a directory where the daemon puts a file. Remove it"
     return f"{path}: {error.strerror}. {ADVICE}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.clocks import TurnedClock, eventually
-from tests.support.exhaustion import all_descriptors_used
+from tests.support.exhaustion import all_descriptors_used, file_size_limit
 from tests.support.flag_desk import Desk, advice, preemption
 from tests.support.running import running
 from watcher.actions import flag_file
@@ -124,6 +124,15 @@ async def test_flag_can_be_retried_when_the_run_directory_is_away_for_a_while(
         await desk.admit(preemption(desk.clock()))
     assert str(run_dir) in str(caught.value)
     run_dir.with_name("away").rename(run_dir)
+    await desk.action.run(stand(preemption(desk.clock())))
+    assert desk.flag()["id"] == "spot"
+
+
+async def test_flag_can_be_retried_when_only_a_part_of_it_could_be_written(desk: Desk) -> None:
+    """The system names no path with that error; the message says where all the same."""
+    with file_size_limit(100), pytest.raises(ActionRetryable, match=r": the run directory: File"):
+        await desk.admit(preemption(desk.clock()))
+    assert not desk.path.exists()
     await desk.action.run(stand(preemption(desk.clock())))
     assert desk.flag()["id"] == "spot"
 
