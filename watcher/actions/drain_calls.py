@@ -89,6 +89,7 @@ class DrainCalls:
             except KubeBlocked as error:
                 self._note_blocked(pod, str(error), error.retry_after_s or BLOCKED_RETRY_S)
             except (KubeForbidden, KubeRefused) as error:
+                self.forced.discard(name_of(pod))
                 self._note_blocked(pod, str(error), BLOCKED_RETRY_S)
             except KubeThrottled as error:
                 pause_s = min(error.retry_after_s or 1.0, THROTTLED_LIMIT_S)
@@ -106,7 +107,7 @@ class DrainCalls:
             await self._pods.evict(ask.pod, grace_s)
             return
         if ask.deed is Deed.DELETE:
-            self.forced.add(name_of(ask.pod))
+            self.forced.add(name_of(ask.pod))  # before: the answer may get lost
             # Without it a Job would count the pod as failed by itself. Optional, unlike the delete.
             with suppress(KubeUnavailable, KubeForbidden, KubeRefused):
                 await self._pods.set_condition(ask.pod, self._disruption())

@@ -22,12 +22,12 @@ TELL_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What is said, once about the same pods.
+    """What is said, once about the same.
 
     Attributes:
         reason: In one word, as ``kubectl get events`` shows it.
         message: For people.
-        about: The pods' uids.
+        about: The pods, or the notices, that it is about.
         is_warning: Whether somebody might want to do something.
     """
 

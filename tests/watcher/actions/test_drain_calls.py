@@ -173,6 +173,17 @@ async def test_events_on_the_node_name_who_is_in_the_way_and_who_had_to_go(at: D
     assert {one["involvedObject"]["name"] for one in events.values()} == {NODE}
 
 
+async def test_pod_is_not_said_to_be_deleted_when_that_is_forbidden(at: Draining) -> None:
+    """It is blocked, and whoever looks at the Node reads why."""
+    at.cluster.add_pod("web", NODE, labels=WEB)
+    at.cluster.add_budget("web", WEB, allowed=0)
+    at.server.faults.add(forbidden(), verb="delete", resource="pods")
+    spot = at.notice(left_s=30)
+    assert not await at.go_on(spot, 30)
+    assert "forbidden" in at.said[-1]
+    assert {one["reason"] for one in at.cluster.events()} == {"DrainWaits"}
+
+
 async def test_drain_goes_on_when_no_events_can_be_written(at: Draining) -> None:
     """They are for people; nobody's pod waits for them."""
     at.cluster.add_pod("web", NODE, labels=WEB, grace_s=5)
