@@ -34,8 +34,8 @@ class AzureConfig:
     """Whose events are ours; where it is not set, IMDS says it. It is the machine's name in Azure,
     in a scale set such as ``pool_3``, and not the host's."""
     approve: Approve = Approve.NEVER
-    """``after_actions`` to let an event start early once all is done about it. What the trainers say
-    of themselves is not looked at: they get ``approve_wait_s`` to save. An event that concerns
+    """``after_actions`` to let an event start early once all is done about it. What the trainers
+    say of themselves is not looked at: they get ``approve_wait_s`` to save. An event that concerns
     other machines too is never approved, nor is an eviction."""
     approve_wait_s: float = 120.0
     """Seconds between the actions and an approval: longer than the longest save."""
