@@ -14,6 +14,7 @@ from typing import NoReturn
 from trainer_hooks.commands.lint_options import add_lint
 from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
+from trainer_hooks.commands.show import show
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
@@ -110,12 +111,12 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
 def _plan(options: argparse.Namespace) -> int:
     from trainer_hooks.waste.plan_command import run_plan  # noqa: PLC0415 - --help needs none of it
 
-    run_plan(options)
+    show(run_plan(options))
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    run_report(options)
+    show(run_report(options))
     return 0
 
 

@@ -1,9 +1,7 @@
-"""``reprieve-trainer plan``: from the flags to what is printed."""
+"""``reprieve-trainer plan``: from the flags to what is shown."""
 
 import argparse
 import json
-import logging
-import sys
 from importlib.util import find_spec
 
 from trainer_hooks.errors import ConfigError
@@ -21,13 +19,11 @@ from trainer_hooks.waste.progress import ProgressBar
 from trainer_hooks.waste.report import make_report
 from trainer_hooks.waste.traces import read_trace
 
-log = logging.getLogger(__name__)
-
 RUNS = 1000
 
 
-def run_plan(options: argparse.Namespace) -> None:
-    """Print a plan.
+def run_plan(options: argparse.Namespace) -> str:
+    """Return a plan, in words or as JSON.
 
     Raises:
         ConfigError: The flags say too little, contradict each other, or ask for what is not
@@ -36,8 +32,7 @@ def run_plan(options: argparse.Namespace) -> None:
     """
     if options.article:
         table = rows()
-        _say(json.dumps(article_json(table), indent=2) if options.json else article_text(table))
-        return
+        return json.dumps(article_json(table), indent=2) if options.json else article_text(table)
     trace = None if options.trace is None else read_trace(options.trace, options.trace_unit)
     plan = make_plan(inputs_from(options, trace, _measured(options)))
     assumed = Assumed(
@@ -58,9 +53,8 @@ def run_plan(options: argparse.Namespace) -> None:
 
         plot_plan(options.plot, plan, chance, replayed)
     if options.json:
-        _say(json.dumps(plan_json(plan, chance, replayed), indent=2))
-    else:
-        _say(plan_text(plan, chance, replayed))
+        return json.dumps(plan_json(plan, chance, replayed), indent=2)
+    return plan_text(plan, chance, replayed)
 
 
 def _measured(options: argparse.Namespace) -> Measured | None:
@@ -79,7 +73,3 @@ def _chance(plan: Plan, assumed: Assumed, *, is_asked_for: bool) -> Chance | Non
             raise ConfigError("playing runs at random needs numpy, of reprieve's extra [torch]")
         return None
     return play(plan, assumed, ProgressBar("playing runs"))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

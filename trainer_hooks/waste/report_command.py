@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from trainer_hooks.waste.pictures import picture_path
@@ -41,8 +40,8 @@ def add_report_command(
     )
 
 
-def run_report(options: argparse.Namespace) -> None:
-    """Print a report.
+def run_report(options: argparse.Namespace) -> str:
+    """Return a report, in words or as JSON.
 
     Raises:
         ConfigError: There is no ledger, or a picture is asked for and not possible.
@@ -53,5 +52,4 @@ def run_report(options: argparse.Namespace) -> None:
         from trainer_hooks.waste.report_plot import plot_report  # noqa: PLC0415 - an extra
 
         plot_report(options.plot, report)
-    text = json.dumps(report_json(report), indent=2) if options.json else report_text(report)
-    sys.stdout.write(text + "\n")
+    return json.dumps(report_json(report), indent=2) if options.json else report_text(report)

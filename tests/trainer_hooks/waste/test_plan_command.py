@@ -1,11 +1,13 @@
 """``reprieve-trainer plan``, as users call it."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.ledgers import example
 from tests.support.planned import planned, said
 from trainer_hooks import cli
 from trainer_hooks.waste.inputs import Origin
@@ -198,6 +200,35 @@ def test_help_teaches_the_four_times_when_it_is_asked_for(
         "examples:",
     ):
         assert taught in text
+
+
+def test_bars_are_escaped_when_the_encoding_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container without a locale: the plan is there, and no traceback."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert cli.run(SHORT) == 0
+    assert b" %  \\u2588\\u2588" in written.getvalue()
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("command", ["plan", "report"])
+def test_end_is_one_line_when_the_disk_is_full(command: str, tmp_path: Path) -> None:
+    """As of every other command."""
+    example(tmp_path)
+    arguments = SHORT if command == "plan" else ["report", str(tmp_path)]
+    program = f"from trainer_hooks.cli import main; main({arguments})"
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 78
+    assert done.stderr == (
+        "reprieve-trainer: standard output cannot be written: No space left on device\n"
+    )
 
 
 @pytest.mark.ranks
