@@ -93,6 +93,8 @@ class Drain:
         self._notices.discard(standing.notice.id)
         if self._window() is None:
             self._node, self._first_s = None, None
+            self._lasting.clear()
+            self._calls.forced.clear()
         return "no more pods are evicted; those that were are left to their controllers"
 
     def _window(self) -> Window | None:

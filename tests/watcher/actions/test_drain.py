@@ -142,6 +142,20 @@ async def test_withdrawn_notice_ends_the_drain_at_once(at: Draining) -> None:
     assert at.calls() == []
 
 
+async def test_drain_names_nothing_that_an_earlier_one_has_done(at: Draining) -> None:
+    """Neither who had to go by force then, nor what was lost by it."""
+    at.cluster.add_pod("web", NODE, labels=WEB, owner="")
+    at.cluster.add_budget("web", WEB, allowed=0)
+    first = at.notice("first", left_s=30)
+    assert await at.go_on(first, 30)
+    assert "lost for good: team-a/web" in at.said[-1]
+    at.withdraw(first)
+    await at.drain.undo(first)
+    at.clock.turn(1)
+    assert await at.ask(at.notice("second"))
+    assert at.said[-1] == "drained"
+
+
 async def test_nothing_is_stored_when_it_is_a_dry_run(tmp_path: Path, clock: TurnedClock) -> None:
     """The API server judges each eviction all the same."""
     async with draining(tmp_path, clock, is_dry_run=True) as at:
