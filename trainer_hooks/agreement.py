@@ -24,14 +24,7 @@ from torch.distributed import DistError, DistStoreError
 
 from trainer_hooks.at_stop import ASSUMED_S, Figures
 from trainer_hooks.clock import boottime_s, seconds_left
-from trainer_hooks.decision import (
-    ABORTED,
-    JOINED,
-    Decision,
-    Outcome,
-    Position,
-    Published,
-)
+from trainer_hooks.decision import ABORTED, JOINED, Decision, Outcome, Position, Published
 from trainer_hooks.errors import AgreementError
 from trainer_hooks.flag import StopNotice
 from trainer_hooks.rule import decide, patience_s
@@ -68,7 +61,7 @@ class StepAgreement:
         self._gate = threading.Lock()
         self._position = JOINED
         self._decided: deque[Decision | AgreementError] = deque()
-        self._end: Decision | None = None
+        self._stop: Decision | None = None
         self._waiting, self._talking = world.connection(), world.connection()
         self._round = 0
         self._is_open = False
@@ -125,16 +118,15 @@ class StepAgreement:
         try:
             if self._is_open and not self._closing:
                 # An earlier deadline, or a withdrawal, changes what was decided about the end.
-                self._announce(again=self._end is not None)
+                stop = self._stop
+                self._announce(again=stop is not None and stop.outcome is Outcome.END)
         except DistError as error:
             log.warning("news could not be told: %s", error)
 
     @property
     def stop(self) -> Decision | None:
         """The stop that all ranks have agreed on, or to end before, as soon as it is decided."""
-        decided = self._decided[-1] if self._decided else None
-        is_stop = isinstance(decided, Decision) and decided.outcome is Outcome.STOP
-        return decided if is_stop else self._end  # type: ignore[return-value]  # a stop is a Decision
+        return self._stop
 
     @property
     def deadline_s(self) -> float | None:
@@ -198,6 +190,9 @@ class StepAgreement:
 
     def _note_handled(self, published: Published, decision: Decision) -> None:
         """Open no other round for these notices, whoever of this node's ranks hears them later."""
+        if decision.outcome in (Outcome.SAVE, Outcome.NONE):
+            # No stop is in force on any node: one that is told again was withdrawn, and is news.
+            self._handled = {handled for handled in self._handled if not handled[1]}
         if published.notice_id is not None:
             self._handled.add((published.notice_id, published.is_stop))
         if decision.outcome is Outcome.SAVE:
@@ -235,11 +230,13 @@ class StepAgreement:
         self._talking.compare_set(self._key("decision"), "", decision.encode())
 
     def _take(self, decision: Decision) -> None:
-        if decision.outcome in (Outcome.STOP, Outcome.END):
+        if decision.outcome is Outcome.ABORT:
+            return
+        is_stop = decision.outcome in (Outcome.STOP, Outcome.END)
+        if is_stop:
             self.decided_at = time.time()
             self._deadline_s = None if decision.left_s is None else boottime_s() + decision.left_s
-        if decision.outcome in (Outcome.END, Outcome.NONE):
-            self._end = decision if decision.outcome is Outcome.END else None
+        self._stop = decision if is_stop else None
         if decision.outcome in (Outcome.STOP, Outcome.SAVE):
             self._decided.append(decision)
 

@@ -184,9 +184,7 @@ def take(number: int, rank: Rank, now: Round) -> Rank:
         round=rank.round + 1,
         decided=(*rank.decided, *acts),
         notice="over" if is_handled else rank.notice,
-        is_to_end={Outcome.END: True, Outcome.NONE: False}.get(
-            Outcome(act.outcome), rank.is_to_end
-        ),
+        is_to_end=rank.is_to_end if act.outcome is Outcome.ABORT else act.outcome is Outcome.END,
     )
 
 

@@ -64,3 +64,31 @@ def test_nothing_is_to_stop_when_the_notice_is_withdrawn_before_the_end() -> Non
         assert [rank.agreement.stop for rank in world] == [None, None]
         world[1].tell(notice("other", left_s=None))
         stop_step(world)
+
+
+def test_nothing_is_to_stop_when_only_advice_is_left_of_a_notice() -> None:
+    """It was withdrawn all the same, and with it goes its deadline."""
+    with ranks(2) as world:
+        end_in_sight(world)
+        start(world)
+        wait_for_step(world, 3)
+        world[0].tell(notice("passing", left_s=120.0))
+        wait_until(lambda: rounds(world) == [1, 1])
+        world[0].tell(notice("advice", is_stop=False))
+        wait_until(lambda: rounds(world) == [2, 2])
+        assert [rank.changes[-1][0] for rank in world] == [None, None]
+        assert [rank.agreement.stop for rank in world] == [None, None]
+
+
+def test_ranks_stop_when_a_notice_that_was_withdrawn_is_told_again() -> None:
+    """With the same id, and by then the end is too far for it."""
+    with ranks(2) as world:
+        end_in_sight(world)
+        start(world)
+        wait_for_step(world, 3)
+        world[0].tell(notice("on and off", left_s=120.0))
+        wait_until(lambda: rounds(world) == [1, 1])
+        world[0].tell(None)
+        wait_until(lambda: rounds(world) == [2, 2])
+        world[0].tell(notice("on and off", left_s=2.5))
+        stop_step(world)
