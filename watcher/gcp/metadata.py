@@ -9,17 +9,23 @@ APIs using service accounts" (both read 2026-11-30).
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from watcher.errors import GcpCallFailed, SourceError
-from watcher.httpclient import HttpClient
+from watcher.httpclient import Answer, HttpClient
 from watcher.notice import Moment
 
 FLAVOR = {"Metadata-Flavor": "Google"}
 """Has to be in each question, and is in each answer: the server's only proof of itself."""
 
-_ROOT = "/computeMetadata/v1/"
+ROOT = "/computeMetadata/v1/"
+
+ID = "instance/id"
+NAME = "instance/name"
+ZONE = "instance/zone"
+_PROJECT = "project/project-id"
 _TOKEN = "instance/service-accounts/default/token"  # noqa: S105 - a path, not a secret
 _RENEW_S = 60.0
 """Seconds before its end at which a token is not used any more. Google's libraries renew minutes
@@ -29,10 +35,21 @@ _LONGEST_S = 86_400.0
 """Longest that a token is believed to live, in seconds; Google's live an hour, at most twelve."""
 
 _BEARER = re.compile(r"[!-~]{1,16384}")
-_PROJECT = re.compile(r"(?P<word>[a-z0-9.:-]{1,100})")
-_ZONE = re.compile(r"(projects/[^/]+/zones/)?(?P<word>[a-z0-9-]{1,63})")
-_NAME = re.compile(r"(?P<word>[a-z0-9-]{1,63})")
-_ID = re.compile(r"(?P<word>[0-9]{1,20})")
+
+WORDS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        ID: re.compile(r"(?P<word>[0-9]{1,20})"),
+        NAME: re.compile(r"(?P<word>[a-z0-9-]{1,63})"),
+        ZONE: re.compile(r"(projects/[^/]+/zones/)?(?P<word>[a-z0-9-]{1,63})"),
+        _PROJECT: re.compile(r"(?P<word>[a-z0-9.:-]{1,100})"),
+    }
+)
+"""What each path of a VM's identity says, and the word in it."""
+
+
+def is_signed(answer: Answer) -> bool:
+    """Tell whether the answer is Google's."""
+    return answer.headers.get("Metadata-Flavor") == FLAVOR["Metadata-Flavor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +87,10 @@ class GcpMetadata:
         """
         if self._identity is None:
             self._identity = Identity(
-                project=await self._word("project/project-id", _PROJECT),
-                zone=await self._word("instance/zone", _ZONE),
-                name=await self._word("instance/name", _NAME),
-                id=await self._word("instance/id", _ID),
+                project=await self._word(_PROJECT),
+                zone=await self._word(ZONE),
+                name=await self._word(NAME),
+                id=await self._word(ID),
             )
         return self._identity
 
@@ -93,19 +110,19 @@ class GcpMetadata:
         if token == self._token:
             self._token_ends_s = 0.0
 
-    async def _word(self, path: str, pattern: re.Pattern[str]) -> str:
+    async def _word(self, path: str) -> str:
         body = await self._get(path)
-        found = pattern.fullmatch(body.decode("ascii", "replace").strip())
+        found = WORDS[path].fullmatch(body.decode("ascii", "replace").strip())
         if found is None:
             raise _failed(path, f"no such thing: {body[:64]!r}", "malformed")
         return found["word"]
 
     async def _get(self, path: str) -> bytes:
         try:
-            answer = await self._client.call("GET", _ROOT + path, FLAVOR)
+            answer = await self._client.call("GET", ROOT + path, FLAVOR)
         except SourceError as error:
             raise _failed(path, str(error), error.outcome) from error
-        if answer.headers.get("Metadata-Flavor") != "Google":
+        if not is_signed(answer):
             raise _failed(path, f"status {answer.status}, not Google's answer", "malformed")
         if answer.status == 404 and path == _TOKEN:
             raise _failed(path, "this VM has no service account; give it one", "no_account")

@@ -4,19 +4,14 @@ The address 169.254.169.254 is every cloud's, and a captive portal answers every
 server alone signs its answers.
 """
 
-import re
-
 from watcher.errors import ConfigError
-from watcher.gcp.metadata import FLAVOR
+from watcher.gcp.metadata import FLAVOR, ID, ROOT, WORDS, is_signed
 from watcher.httpclient import HttpClient
 from watcher.sources.gcp_config import GcpConfig
-from watcher.sources.gcp_session import ROOT, refusal
-from watcher.sources.gcp_vm import ID
+from watcher.sources.gcp_session import refusal
 
 DMI = {"product_name": r"Google Compute Engine"}
 """What the firmware says on every VM. Source: cloud-init, ds-identify (read 2026-11-30)."""
-
-_ID = re.compile(rb"[0-9]{1,20}")
 
 
 async def proof(config: GcpConfig) -> str | None:
@@ -30,10 +25,9 @@ async def proof(config: GcpConfig) -> str | None:
         raise ConfigError("cloud = auto can't tell GCP, as gcp.metadata is off: set cloud = gcp")
     async with HttpClient(config.metadata_endpoint, config.metadata_limit_s) as client:
         answer = await client.call("GET", ROOT + ID, FLAVOR)
-    is_signed = answer.headers.get("Metadata-Flavor") == FLAVOR["Metadata-Flavor"]
-    body = answer.body[:64].strip()
-    if not is_signed or (answer.status == 200 and not _ID.fullmatch(body)):
+    vm_id = answer.body[:64].decode("ascii", "replace").strip()
+    if not is_signed(answer) or (answer.status == 200 and not WORDS[ID].fullmatch(vm_id)):
         return None
     if answer.status != 200:
         raise refusal(answer.status, ID)
-    return f"the header Metadata-Flavor, and the VM's id {body.decode()}"
+    return f"the header Metadata-Flavor, and the VM's id {vm_id}"

@@ -7,11 +7,9 @@ updates (both read 2026-11-30).
 from urllib.parse import quote
 
 from watcher.errors import SourceError, SourceMalformed, SourceThrottled, SourceUnavailable
-from watcher.gcp.metadata import FLAVOR
+from watcher.gcp.metadata import FLAVOR, ROOT, is_signed
 from watcher.httpclient import Answer, HttpClient
 from watcher.sources.gcp_upcoming import says_not_yet
-
-ROOT = "/computeMetadata/v1/"
 
 OVERDUE_S = 2.0
 """Seconds after its time at which an answer that was to be held back is given up: the connection
@@ -67,7 +65,7 @@ class GcpSession:
             return answer  # it says nothing, so it does not matter who says it
         if answer.status not in (200, 404):
             raise refusal(answer.status, path)
-        if answer.headers.get("Metadata-Flavor") != FLAVOR["Metadata-Flavor"]:
+        if not is_signed(answer):
             raise SourceMalformed(f"GET {path}: HTTP {answer.status}, {NOT_GOOGLE}")
         return answer
 

@@ -4,16 +4,14 @@ import re
 from collections.abc import Callable
 
 from watcher.errors import SourceMalformed
+from watcher.gcp.metadata import ID, NAME, WORDS, ZONE
 from watcher.httpclient import Answer
 from watcher.notice import Moment
 from watcher.sources.lane import NOTHING, Sight
 
-ID = "instance/id"
 PREEMPTIBLE = "instance/scheduling/preemptible"
 MACHINE_TYPE = "instance/machine-type"
 HOST_MAINTENANCE = "instance/scheduling/on-host-maintenance"
-NAME = "instance/name"
-ZONE = "instance/zone"
 
 PATHS = (ID, PREEMPTIBLE, MACHINE_TYPE, HOST_MAINTENANCE, NAME, ZONE)
 """What is asked for, in order of use. Source: Compute Engine documentation, "VM metadata entries"
@@ -21,12 +19,10 @@ PATHS = (ID, PREEMPTIBLE, MACHINE_TYPE, HOST_MAINTENANCE, NAME, ZONE)
 
 _TRUTHS = {"TRUE": True, "FALSE": False}
 _WORDS = {
-    ID: re.compile(r"(?P<word>[0-9]{1,20})"),
+    **WORDS,
     PREEMPTIBLE: re.compile(r"(?P<word>TRUE|FALSE)"),
     MACHINE_TYPE: re.compile(r"(projects/[^/]+/machineTypes/)?(?P<word>[a-z0-9-]{1,63})"),
     HOST_MAINTENANCE: re.compile(r"(?P<word>[A-Z_]{1,63})"),
-    NAME: re.compile(r"(?P<word>[a-z0-9-]{1,63})"),
-    ZONE: re.compile(r"(projects/[^/]+/zones/)?(?P<word>[a-z0-9-]{1,63})"),
 }
 
 

@@ -5,14 +5,12 @@ import pytest
 from tests.support.clocks import START
 from tests.support.following_gcp import said
 from watcher.errors import SourceMalformed
+from watcher.gcp.metadata import ID, NAME, ZONE
 from watcher.sources.gcp_vm import (
     HOST_MAINTENANCE,
-    ID,
     MACHINE_TYPE,
-    NAME,
     PATHS,
     PREEMPTIBLE,
-    ZONE,
     Fact,
     GcpVm,
 )
