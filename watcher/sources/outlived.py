@@ -1,10 +1,10 @@
 """When what a queue has said is over: nobody takes it back; the node has to outlive it by far."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from watcher.notice import Moment, Notice, NoticeKind
+from watcher.sources.level import withdrawal
 from watcher.sources.reading import ForInstance
 
 
@@ -37,7 +37,7 @@ class Outlived:
         over = [notice for notice in self._notices.values() if self._is_over(notice, now)]
         for notice in over:
             del self._notices[notice.id]
-        return [replace(notice, withdrawn=True, outcome="survived") for notice in over]
+        return [withdrawal(notice, "survived") for notice in over]
 
     def _is_over(self, notice: Notice, now: Moment) -> bool:
         after_s = self._over_after_s.get(notice.kind)
