@@ -9,7 +9,7 @@ from tests.support.kube_nodes import DATA, documented, marked
 from watcher.kube.keys import PREFIX
 from watcher.notice import Notice
 from watcher.policy import POLICY
-from watcher.sources.kubernetes_marks import ROWS, Place
+from watcher.sources.kubernetes_marks import ROWS
 from watcher.sources.kubernetes_object import marks_of
 from watcher.sources.kubernetes_windows import LONGEST_S
 
@@ -107,18 +107,30 @@ def test_taint_is_one_notice_when_it_has_both_hard_effects() -> None:
     assert len(marked(obj)) == 1
 
 
+DISRUPTED = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+
+
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "kinds"),
     [
-        {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
-        {"spec": {}},
-        {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1", "labels": None}},
-        {"spec": {"taints": [{}, {"key": 3, "effect": "NoSchedule"}]}},
+        ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ["preemption"]),
+        ({"spec": {}}, ["preemption"]),
+        (
+            {
+                "metadata": {"name": "n", "uid": "u", "resourceVersion": "1", "labels": None},
+                "spec": {"taints": [DISRUPTED]},
+            },
+            ["termination"],
+        ),
+        (
+            {"spec": {"taints": [{}, {"key": 3, "effect": "NoSchedule"}, DISRUPTED]}},
+            ["termination", "preemption"],
+        ),
     ],
+    ids=["conditions", "spec", "labels", "taints"],
 )
 def test_marks_are_read_when_parts_of_the_object_are_missing_or_odd(
-    damage: dict[str, Any],
+    damage: dict[str, Any], kinds: list[str]
 ) -> None:
     """Everything else on the Node is still heard."""
-    assert [one.kind for one in marked(documented("coreweave") | damage)] in ([], ["preemption"])
-    assert Place.TAINT in {mark.place for mark in marks_of(documented("nothing"))}
+    assert [one.kind for one in marked(documented("coreweave") | damage)] == kinds
