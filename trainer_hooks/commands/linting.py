@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from trainer_hooks.commands.show import show
+from trainer_hooks.commands.show import in_one_line, show
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.manifest.document import MAX_BYTES
 from trainer_hooks.manifest.finding import Finding, Weight
@@ -26,7 +26,7 @@ def lint_manifest(options: Namespace) -> int:
     try:
         found = lint(_text(options.file), platform, options.window)
     except ConfigError as error:
-        raise ConfigError(f"{options.file}: {_in_one_line(str(error))}") from error
+        raise ConfigError(f"{options.file}: {in_one_line(str(error))}") from error
     if options.json:
         show(json.dumps([asdict(finding) for finding in found], indent=1))
     else:
@@ -54,9 +54,4 @@ def _text(path: Path) -> str:
 
 def _in_words(path: Path, finding: Finding) -> str:
     head = f"{path}:{finding.line}: {finding.weight} {finding.rule}"
-    return _in_one_line(f"{head}: {finding.message}") + f"\n    {_in_one_line(finding.mend)}"
-
-
-def _in_one_line(text: str) -> str:
-    """Escape what a file may hold to upset a terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return in_one_line(f"{head}: {finding.message}") + f"\n    {in_one_line(finding.mend)}"

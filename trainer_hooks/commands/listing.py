@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from trainer_hooks.checkpoint.catalogue import Entry
+from trainer_hooks.commands.show import in_one_line
 
 _HEADS = ("NAME", "STATE", "RANKS", "SIZE", "AGE", "VERIFIED", "NOTE")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -38,7 +39,7 @@ def _row(entry: Entry, now: datetime) -> tuple[str, ...]:
         size(entry.bytes),
         "-" if entry.created is None else _age(entry.created, now),
         "never" if entry.verified is None else _verified(entry.verified, now),
-        _in_one_line("; ".join(filter(None, notes))),
+        in_one_line("; ".join(filter(None, notes))),
     )
 
 
@@ -57,8 +58,3 @@ def _age(instant: str, now: datetime) -> str:
         if age_s >= unit_s:
             return f"{age_s // unit_s:.0f} {unit}"
     return f"{age_s:.0f} s"
-
-
-def _in_one_line(text: str) -> str:
-    """Escape what a file in the directory may have put into a reason to upset a terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -22,3 +22,8 @@ def show(text: str) -> None:
         # Or Python would try once more at its end, and complain in many lines.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise ConfigError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def in_one_line(text: str) -> str:
+    """Escape what a file may hold to upset a terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
