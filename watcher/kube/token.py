@@ -35,6 +35,7 @@ class TokenFile:
         self._clock = clock
         self._token = ""
         self._read_at: float | None = None
+        self._told = ""
         self._thread = SideThread[str]("kube-token")
 
     async def current(self) -> str:
@@ -65,9 +66,11 @@ class TokenFile:
             why = f"{self._path}: {str(error) or 'has not been read in time'}"
             if not self._token:
                 raise KubeUnavailable(f"no service account token: {why}") from error
-            log.warning("token not read again why=%s", why)
+            if why != self._told:  # every call asks again
+                log.warning("token not read again why=%s", why)
+            self._told = why
             return
-        self._token, self._read_at = token, self._clock()
+        self._token, self._read_at, self._told = token, self._clock(), ""
 
     def _content(self) -> str:
         """Return what is in the file; blocks. It is a link that the kubelet turns to a new one."""

@@ -48,6 +48,23 @@ async def test_token_stays_when_its_file_can_not_be_read(
     assert await token.renewed("one") is None
 
 
+async def test_token_that_can_not_be_read_again_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A drain makes twenty calls a second; what has been mended and fails again is news."""
+    path, clock = tmp_path / "token", Clock()
+    token = TokenFile(path, clock)
+    for failures in (1, 2):
+        path.write_text("one")
+        clock.now_s += AGE_LIMIT_S + 1
+        assert await token.current() == "one"
+        path.unlink()
+        clock.now_s += AGE_LIMIT_S + 1
+        for _ in range(3):
+            assert await token.current() == "one"
+        assert caplog.text.count("token not read again") == failures
+
+
 async def test_nothing_is_asked_when_there_was_never_a_token(tmp_path: Path) -> None:
     """It may come: nothing is known, and that is no matter of set-up any more."""
     token = TokenFile(tmp_path / "token", Clock())
