@@ -8,7 +8,6 @@ and a fleet shares one quota; being known, they are kept by our own clock.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import replace
 
 from watcher.errors import GcpCallFailed, SourceError, SourceUnavailable
 from watcher.gcp.metadata import GcpMetadata
@@ -16,6 +15,7 @@ from watcher.gcp.rest import GoogleApi
 from watcher.health import SourceHealth
 from watcher.notice import Moment, Notice, NoticeKind
 from watcher.sources.gcp_instance import COMPUTE, FIELDS, Instance, Seen, read_instance
+from watcher.sources.level import withdrawal
 from watcher.sources.rarely import Rarely
 
 log = logging.getLogger(__name__)
@@ -129,10 +129,7 @@ class GcpCompute:
         for one in gone:
             del self._known[one.id]
         kinds = {one.kind for one in seen.notices}
-        return news + [
-            replace(one, withdrawn=True, outcome="replaced" if one.kind in kinds else "over")
-            for one in gone
-        ]
+        return news + [withdrawal(one, "replaced" if one.kind in kinds else "over") for one in gone]
 
 
 def _is_news(seen: Notice, known: Notice | None) -> bool:

@@ -16,7 +16,7 @@ from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
 from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices, Reading
 from watcher.sources.times import rfc3339_instant
-from watcher.sources.words import decoded, detail, notice_id, shown, word
+from watcher.sources.words import decoded, detail, inner, notice_id, shown, word
 
 PUBSUB = "gcp_pubsub"
 """Name of the source that reads a Pub/Sub subscription."""
@@ -66,10 +66,10 @@ def parse_entry(body: bytes | str, received: Moment) -> Reading:
     if method not in METHODS or said.get("serviceName") != _SERVICE:
         service = word(said.get("serviceName"))
         return Ignored(Grounds.UNKNOWN_KIND, f"no parser is for {method!r:.80} of {service!r:.40}")
-    resource = _object(entry, "resource")
+    resource = inner(entry, "resource")
     if resource.get("type") != "gce_instance":
         return Ignored(Grounds.NOT_INSTANCES, f"it is about {word(resource.get('type'))!r:.80}")
-    labels = _object(resource, "labels")
+    labels = inner(resource, "labels")
     instance_id = word(labels.get("instance_id"))
     if instance_id is None or not (instance_id.isascii() and instance_id.isdecimal()):
         raise SourceMalformed(f"log entry of {method}: {shown('instance_id', labels)}")
@@ -115,9 +115,9 @@ class Record:
 
 
 def _record(entry: Mapping[str, object], method: str, instance_id: str) -> Record:
-    said = _object(entry, "protoPayload")
+    said = inner(entry, "protoPayload")
     stamped = rfc3339_instant(entry.get("timestamp"))
-    operation = word(_object(entry, "operation").get("id"), _TEXT_LIMIT_CHARS)
+    operation = word(inner(entry, "operation").get("id"), _TEXT_LIMIT_CHARS)
     emitted = stamped or rfc3339_instant(entry.get("receiveTimestamp"))
     return Record(
         method=method,
@@ -127,13 +127,7 @@ def _record(entry: Mapping[str, object], method: str, instance_id: str) -> Recor
         words={
             "timestamp": word(entry.get("timestamp")),
             "resourceName": word(said.get("resourceName"), _TEXT_LIMIT_CHARS),
-            "message": word(_object(said, "status").get("message"), _TEXT_LIMIT_CHARS),
+            "message": word(inner(said, "status").get("message"), _TEXT_LIMIT_CHARS),
         },
         odd=[] if emitted else [shown("timestamp", entry)],
     )
-
-
-def _object(said: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return the object under a name, an empty one where there is none."""
-    found = said.get(name)
-    return found if isinstance(found, dict) else {}

@@ -16,7 +16,7 @@ from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
 from watcher.sources.gcp_upcoming import read_upcoming_maintenance
 from watcher.sources.gcp_windows import LONGEST_NOTICE_S
 from watcher.sources.times import rfc3339_instant
-from watcher.sources.words import decoded, detail, notice_id, shown, word
+from watcher.sources.words import decoded, detail, inner, notice_id, shown, word
 
 COMPUTE = "gcp_compute"
 """Name of the source that asks the Compute API."""
@@ -87,7 +87,7 @@ def read_instance(said: Mapping[str, object], received: Moment, instance_id: str
         raise SourceMalformed(f"instance: {shown('id', said)}, {shown('status', said)}")
     if instance_id is not None and found != instance_id:
         raise SourceMalformed(f"instance: its id is {found}, ours is {instance_id}")
-    scheduling = _object(said, "scheduling")
+    scheduling = inner(said, "scheduling")
     notice = _seconds(scheduling.get("preemptionNoticeDuration")) or 0.0
     instance = Instance(
         is_running=said["status"] == _RUNNING,
@@ -107,8 +107,8 @@ def _run_time_over(
     said: Mapping[str, object], instance: Instance, received: Moment, instance_id: str
 ) -> Notice | None:
     """Return the end of a limited run time: as the API has reckoned it, else by its rule."""
-    scheduling = _object(said, "scheduling")
-    status = _object(_object(said, "resourceStatus"), "scheduling")
+    scheduling = inner(said, "scheduling")
+    status = inner(inner(said, "resourceStatus"), "scheduling")
     started = rfc3339_instant(said.get("lastStartTimestamp"))
     stated = status.get("terminationTimestamp") or scheduling.get("terminationTime") or None
     ends = rfc3339_instant(stated)
@@ -138,7 +138,7 @@ def _maintenance(
     said: Mapping[str, object], instance: Instance, received: Moment, instance_id: str
 ) -> Notice | None:
     """Return the maintenance of the host that is planned, or goes on."""
-    planned = _object(_object(said, "resourceStatus"), "upcomingMaintenance")
+    planned = inner(inner(said, "resourceStatus"), "upcomingMaintenance")
     does_migrate = instance.on_host_maintenance == "MIGRATE"
     notice = read_upcoming_maintenance(planned, received, instance_id, does_migrate=does_migrate)
     if notice is None:
@@ -151,12 +151,6 @@ def _after(started: datetime | None, seconds: float | None) -> datetime | None:
     if started is None or seconds is None:
         return None
     return started + timedelta(seconds=min(seconds, RUN_TIME_LIMIT_S))
-
-
-def _object(said: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return the object under a name, an empty one where there is none."""
-    found = said.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _seconds(said: object) -> float | None:

@@ -9,7 +9,7 @@ import re
 from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.gcp_windows import EVENT_WINDOW_S, PREEMPTION_WINDOW_S
-from watcher.sources.words import detail, notice_id
+from watcher.sources.words import bare, detail, notice_id
 
 METADATA = "gcp_metadata"
 """Name of the source that reads the metadata server."""
@@ -92,5 +92,4 @@ def parse_maintenance_event(
 
 def _word(body: bytes) -> str:
     """Return a bare word as it is compared: with or without a byte order mark, in any case."""
-    text = body[:_WORD_LIMIT_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    return text.strip().strip('"').upper()
+    return bare(body, _WORD_LIMIT_BYTES).strip('"').upper()

@@ -14,7 +14,7 @@ from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.gcp_preemption import METADATA
 from watcher.sources.gcp_windows import EVENT_WINDOW_S, UPCOMING_WINDOW_S
 from watcher.sources.times import rfc3339_instant
-from watcher.sources.words import decoded, detail, notice_id, shown, word
+from watcher.sources.words import bare, decoded, detail, notice_id, shown, word
 
 UPCOMING = "instance/upcoming-maintenance"
 
@@ -42,7 +42,7 @@ def parse_upcoming_maintenance(
     Raises:
         SourceMalformed: It is neither a document with a window nor a known way to say nothing.
     """
-    if body[:64].strip(b"\xef\xbb\xbf \t\r\n").upper() == b"NONE":
+    if bare(body, 64).upper() == "NONE":
         return None
     said = decoded(body, UPCOMING)
     if isinstance(said, str) and said.strip().upper() == "NONE":

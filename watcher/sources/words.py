@@ -48,6 +48,12 @@ def object_with(names: tuple[str, ...], body: bytes | str, what: str) -> Mapping
     return data
 
 
+def inner(said: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Return the object under a name, an empty one where there is none."""
+    found = said.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def word(value: object, limit: int = _WORD_LIMIT_CHARS) -> str | None:
     """Return a text, cut to ``limit`` characters; None for what is no text."""
     return value[:limit] if isinstance(value, str) else None
