@@ -23,7 +23,7 @@ class GcpApis:
 
     Args:
         config: Where they are.
-        now: Reads both clocks.
+        site: What the daemon or the relay gives to what it opens.
         stack: Closes what is opened here.
     """
 
