@@ -62,12 +62,13 @@ async def opened(config: AwsConfig, site: Site) -> AsyncIterator[Opened]:
         )
         region = region_of(config.queue_url)
         ec2 = stack.enter_context(closing(Ec2(region)))
+        autoscaling = stack.enter_context(closing(AutoScaling(region)))
 
         def who() -> str | None:
             return config.instance_id or (imds.instance.instance_id if imds else None)
 
         left = site.left_by(AwsSqs.name)
-        hooked = CompleteLifecycleHook(hands.hooks, AutoScaling(region), site.state, site.now)
+        hooked = CompleteLifecycleHook(hands.hooks, autoscaling, site.state, site.now)
         yield Opened(
             sources=(*lanes, AwsSqs(hands, Recipient(who, ec2), health, site.now, left)),
             keepers=(hands.custody.keep,),
