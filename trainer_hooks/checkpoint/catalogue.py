@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.latest import Checkpoint, examined, read_marker
-from trainer_hooks.checkpoint.layout import MARKER, SaveName
+from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.pins import pinned
-from trainer_hooks.checkpoint.place import Place, bytes_in, is_there
-from trainer_hooks.checkpoint.removal import has_tombstone
+from trainer_hooks.checkpoint.place import Place, bytes_in
+from trainer_hooks.checkpoint.removal import was_committed
 from trainer_hooks.errors import UncommittedError
 from trainer_hooks.untrusted import Json
 
@@ -98,8 +98,7 @@ def _state(
             return SaveState.TORN, f"found {verified.get('at')}: {'; '.join(map(str, damage))}"
         return SaveState.COMMITTED, None
     reason = str(found).removeprefix(f"{directory}: ")
-    was_committed = is_there(directory / MARKER) and not has_tombstone(directory)
-    return (SaveState.TORN if was_committed else SaveState.UNCOMMITTED), reason
+    return (SaveState.TORN if was_committed(directory) else SaveState.UNCOMMITTED), reason
 
 
 def _marker(directory: Place) -> CommitMarker | None:

@@ -15,8 +15,8 @@ from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file, unsealed
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
-from trainer_hooks.checkpoint.place import ObjectPlace, Place, is_there, read_json, sizes_in
-from trainer_hooks.checkpoint.removal import TOMBSTONE, has_tombstone
+from trainer_hooks.checkpoint.place import ObjectPlace, Place, read_json, sizes_in
+from trainer_hooks.checkpoint.removal import TOMBSTONE, was_committed
 from trainer_hooks.errors import CheckpointError, UncommittedError, UntrustedFileError
 from trainer_hooks.untrusted import Json
 
@@ -95,11 +95,7 @@ def marked(root: Place) -> list[str]:
         CheckpointError: It cannot be told what is there.
     """
     try:
-        return [
-            str(name)
-            for name in saves(root)
-            if is_there(root / str(name) / MARKER) and not has_tombstone(root / str(name))
-        ]
+        return [str(name) for name in saves(root) if was_committed(root / str(name))]
     except OSError as error:
         raise CheckpointError(f"{root} cannot be read: {error}") from error
 

@@ -37,6 +37,15 @@ def has_tombstone(directory: Place) -> bool:
     return data == TOMBSTONE
 
 
+def was_committed(directory: Place) -> bool:
+    """Tell whether a save has a marker, whole or not, and nobody deletes it.
+
+    Raises:
+        CheckpointError: It cannot be told.
+    """
+    return is_there(directory / MARKER) and not has_tombstone(directory)
+
+
 def delete_checkpoint(root: Place, name: SaveName) -> bool:
     """Delete a committed checkpoint. Once its tombstone stands it is none any more.
 
