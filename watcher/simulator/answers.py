@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import NoReturn
 
@@ -19,6 +20,16 @@ async def no_answer() -> NoReturn:
     """Wait to be cancelled, which the server does when the connection is gone."""
     await asyncio.Event().wait()
     raise AssertionError("unreachable")
+
+
+def children(paths: Iterable[str], directory: str) -> list[str]:
+    """List what is directly in ``directory``, in order; what has more below it ends in a slash."""
+    found = set()
+    for path in paths:
+        if path.startswith(directory):
+            child, slash, _ = path.removeprefix(directory).partition("/")
+            found.add(child + slash)
+    return sorted(found)
 
 
 def compact_json(document: object) -> str:

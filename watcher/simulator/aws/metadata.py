@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from watcher.simulator.answers import compact_json, no_answer
+from watcher.simulator.answers import children, compact_json, no_answer
 from watcher.simulator.aws.answers import TTL_HEADER, error_page, plain_text
 from watcher.simulator.aws.changes import SpotAction
 from watcher.simulator.aws.identity import Identity
@@ -143,9 +143,4 @@ def listing(items: dict[str, str], directory: str) -> str | None:
     Source: EC2 user guide, "Retrieve instance metadata" (read 2026-11-30): a path that ends
     in a slash lists its children or is a 404.
     """
-    children = set()
-    for path in items:
-        if path.startswith(directory):
-            child, slash, _ = path.removeprefix(directory).partition("/")
-            children.add(child + slash)
-    return "\n".join(sorted(children)) or None
+    return "\n".join(children(items, directory)) or None

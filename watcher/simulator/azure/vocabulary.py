@@ -9,7 +9,7 @@ from watcher.simulator.azure.changes import (
     EventSource,
     EventStarted,
 )
-from watcher.simulator.values import ScenarioError, entries, one_of, seconds, signed_seconds, text
+from watcher.simulator.values import entries, one_of, seconds, signed_seconds, text, whole
 from watcher.simulator.vocabulary import SHARED_WORDS, Fields, Word, Words
 
 DEFAULT_EVENT_ID = "0A1B2C3D-0007-4A00-8000-000000000007"
@@ -39,7 +39,7 @@ def event(at_s: float, fields: Fields) -> EventScheduled:
         not_before_s=signed_seconds("not_before_s", fields.get("not_before_s", usual_s)),
         source=one_of("source", fields.get("source", EventSource.PLATFORM), EventSource),
         description=text("description", fields["description"]) if "description" in fields else "",
-        duration_s=_duration(fields.get("duration_s", -1)),
+        duration_s=whole("duration_s", fields.get("duration_s", -1), -1, LONGEST_DURATION_S),
         lasts_s=seconds("lasts_s", fields["lasts_s"]) if "lasts_s" in fields else None,
     )
 
@@ -50,14 +50,6 @@ def _event_id(fields: Fields) -> str:
 
 def _names(value: object) -> tuple[str, ...]:
     return tuple(text("a resource", name) for name in entries("resources", value))
-
-
-def _duration(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ScenarioError(f"duration_s must be a whole number, not {value!r:.80}")
-    if not -1 <= value <= LONGEST_DURATION_S:
-        raise ScenarioError(f"duration_s must be -1 to {LONGEST_DURATION_S}, not {value}")
-    return value
 
 
 WORDS: Words = MappingProxyType(

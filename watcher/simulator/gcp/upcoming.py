@@ -16,14 +16,12 @@ from watcher.simulator.gcp.tree import Leaf, camel_case
 
 NO_NOTIFICATIONS = {"error": "no notifications have been received yet, try again later"}
 
-_NONE: Mapping[Nothing, Leaf] = MappingProxyType(
+_NONE: Mapping[Nothing, tuple[str, HTTPStatus]] = MappingProxyType(
     {
-        Nothing.EMPTY: Leaf("{}", is_verbatim=True),
-        Nothing.TEXT: Leaf("NONE", is_verbatim=True),
-        Nothing.JSON: Leaf('"NONE"', is_verbatim=True),
-        Nothing.ERROR: Leaf(
-            compact_json(NO_NOTIFICATIONS), HTTPStatus.SERVICE_UNAVAILABLE, is_verbatim=True
-        ),
+        Nothing.EMPTY: ("{}", HTTPStatus.OK),
+        Nothing.TEXT: ("NONE", HTTPStatus.OK),
+        Nothing.JSON: ('"NONE"', HTTPStatus.OK),
+        Nothing.ERROR: (compact_json(NO_NOTIFICATIONS), HTTPStatus.SERVICE_UNAVAILABLE),
     }
 )
 
@@ -31,7 +29,7 @@ _NONE: Mapping[Nothing, Leaf] = MappingProxyType(
 def none_upcoming(said_as: Nothing) -> Leaf | None:
     """Return how it is answered that there is none; None where the path is not there at all."""
     said = _NONE.get(said_as)
-    return Leaf(said.text, said.status, said.is_verbatim) if said else None
+    return Leaf(*said, is_verbatim=True) if said else None
 
 
 def upcoming(change: MaintenanceUpcoming, happened: datetime) -> Leaf:
