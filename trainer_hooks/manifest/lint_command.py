@@ -38,8 +38,7 @@ def lint_command(workload: Workload, command: Command) -> Iterator[Finding]:
     yield from _shell(command)
     yield from _references(workload)
     if command.launcher == "torchrun":
-        known = {one.at("name").text for one in workload.trainer.at("env").items}
-        yield from torchrun(command, known, grace_of(workload))
+        yield from torchrun(command, workload.variables, grace_of(workload))
     if command.launcher == "launch":
         yield from _window(workload, command)
     if command.launcher is not None:
@@ -71,7 +70,7 @@ def _shell(command: Command) -> Iterator[Finding]:
 
 def _references(workload: Workload) -> Iterator[Finding]:
     trainer = workload.trainer
-    known = {one.at("name").text for one in trainer.at("env").items}
+    known = workload.variables
     is_indexed = workload.is_set or workload.job.at("completionMode").text == "Indexed"
     if is_indexed:
         known.add("JOB_COMPLETION_INDEX")

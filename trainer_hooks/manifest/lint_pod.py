@@ -179,8 +179,7 @@ def _flag(workload: Workload) -> Iterator[Finding]:
         if path == RUN_DIR:
             yield from _status(workload)
             return
-    names = {one.at("name").text for one in workload.trainer.at("env").items}
-    if not names & {"REPRIEVE_RUN_DIR", "REPRIEVE_NOTICE_URL"}:
+    if not workload.variables & {"REPRIEVE_RUN_DIR", "REPRIEVE_NOTICE_URL"}:
         yield Finding(
             workload.trainer.line,
             "no-flag",
@@ -191,8 +190,7 @@ def _flag(workload: Workload) -> Iterator[Finding]:
 
 
 def _status(workload: Workload) -> Iterator[Finding]:
-    known = {one.at("name").text for one in workload.trainer.at("env").items}
-    is_told = "REPRIEVE_POD_UID" in known and any(
+    is_told = "REPRIEVE_POD_UID" in workload.variables and any(
         mount.at("mountPath").text.rstrip("/") == f"{RUN_DIR}/trainers"
         and mount.at("readOnly").text != "true"
         for mount in workload.mounts.values()

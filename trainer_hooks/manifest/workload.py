@@ -59,23 +59,26 @@ class Workload:
         """The trainer's mounts by the name of their volume."""
         return {one.at("name").text: one for one in self.trainer.at("volumeMounts").items}
 
+    @property
+    def variables(self) -> set[str]:
+        """The names in the trainer's env."""
+        return {one.at("name").text for one in self.trainer.at("env").items}
+
     def platforms(self) -> list[Platform]:
         """Return the kinds of cluster whose Spot nodes its selector or tolerations name."""
-        words = {
-            *self.pod.at("nodeSelector").fields,
-            *(one.at("key").text for one in self.pod.at("tolerations").items),
-            *(one.at("key").text for one in _affinities(self.pod)),
-        }
-        return [one for one in PLATFORMS.values() if words & {*one.spot}]
+        tolerated = {one.at("key").text for one in self.pod.at("tolerations").items}
+        return _with_spot_label(tolerated | self._selected)
 
     @property
     def selects_spot(self) -> bool:
         """Whether its nodes are Spot nodes by a selector or an affinity."""
-        words = {
-            *self.pod.at("nodeSelector").fields,
-            *(one.at("key").text for one in _affinities(self.pod)),
-        }
-        return any(words & {*platform.spot} for platform in PLATFORMS.values())
+        return bool(_with_spot_label(self._selected))
+
+    @property
+    def _selected(self) -> set[str]:
+        """The labels that its selector and affinities name."""
+        affinities = (one.at("key").text for one in _affinities(self.pod))
+        return {*self.pod.at("nodeSelector").fields, *affinities}
 
 
 def requests_gpu(container: Tree) -> bool:
@@ -100,6 +103,10 @@ def workloads(document: Tree) -> Iterator[Workload]:
             for item in document.at("items").items:
                 if item.at("kind").text != "List":
                     yield from workloads(item)
+
+
+def _with_spot_label(labels: set[str]) -> list[Platform]:
+    return [one for one in PLATFORMS.values() if labels & {*one.spot}]
 
 
 def _affinities(pod: Tree) -> Iterator[Tree]:
