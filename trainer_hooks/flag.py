@@ -65,6 +65,10 @@ class StopNotice:
         return self.deadline_s is not None and boottime_s() > self.deadline_s + OVERDUE_S
 
 
+UNREADABLE = StopNotice(id="unreadable-flag", is_stop=True, deadline_s=None, source="flag")
+"""What a flag file that cannot be understood is taken for."""
+
+
 def run_directory() -> Path:
     """Return where the watcher puts its files: ``REPRIEVE_RUN_DIR``, else ``/run/reprieve``."""
     return Path(os.environ.get("REPRIEVE_RUN_DIR", "/run/reprieve"))
@@ -74,7 +78,7 @@ def read_flag(path: Path) -> StopNotice | None:
     """Read the flag file; None when there is none, or when it is from an earlier boot.
 
     Raises:
-        FlagError: The file is there and cannot be understood. Treat it as a stop.
+        FlagError: The file is there and cannot be understood. Take it for ``UNREADABLE``.
     """
     try:
         data = read_json_object(path, max_bytes=MAX_FLAG_BYTES)

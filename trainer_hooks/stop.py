@@ -18,7 +18,7 @@ from inotify_simple import INotify, flags
 
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import FlagError
-from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
+from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
 from trainer_hooks.signals import SignalPipe
 
 log = logging.getLogger(__name__)
@@ -32,8 +32,6 @@ LOOK_EVERY_S = 1.0
 
 DEADLINE_JITTER_S = 1.0
 """Smaller differences are two readings of one deadline, not news."""
-
-UNREADABLE_FLAG_ID = "unreadable-flag"
 
 
 class StopListener:
@@ -179,9 +177,9 @@ class StopListener:
             # Out of descriptors or memory: our own trouble says nothing about the notice.
             log.warning("flag file not looked at: %s", error)
         except FlagError as error:
-            if self._pending is None or self._pending.id != UNREADABLE_FLAG_ID:
+            if self._pending is None or self._pending.id != UNREADABLE.id:
                 log.error("flag file taken as a stop with unknown deadline: %s", error)  # noqa: TRY400 - no traceback: the message is whole
-            return StopNotice(id=UNREADABLE_FLAG_ID, is_stop=True, deadline_s=None, source="flag")
+            return UNREADABLE
         flag = self._flag_read
         return None if flag is None or flag.is_overdue else flag
 

@@ -11,8 +11,7 @@ from tests.support.heard import Heard, listening
 from tests.support.leaks import open_descriptors
 from tests.support.waiting import wait_until
 from trainer_hooks import stop
-from trainer_hooks.flag import FLAG_NAME, OVERDUE_S
-from trainer_hooks.stop import UNREADABLE_FLAG_ID
+from trainer_hooks.flag import FLAG_NAME, OVERDUE_S, UNREADABLE
 
 
 def test_notice_is_pending_when_its_flag_was_there_before_the_start(tmp_path: Path) -> None:
@@ -93,7 +92,7 @@ def test_unreadable_flag_is_a_stop_when_it_cannot_be_understood(
         assert notice is not None
         assert (notice.is_stop, notice.deadline_s) == (True, None)
         put_flag(tmp_path, notice_id="mended")
-        heard.wait_for(UNREADABLE_FLAG_ID, "mended")
+        heard.wait_for(UNREADABLE.id, "mended")
     said = [r for r in caplog.records if "taken as a stop" in r.message]
     assert len(said) == 1
 
@@ -104,7 +103,7 @@ def test_listener_lives_when_a_directory_has_the_flags_name(tmp_path: Path) -> N
     (tmp_path / FLAG_NAME).mkdir()
     with listening(tmp_path) as heard:
         (tmp_path / FLAG_NAME).rmdir()
-        heard.wait_for(UNREADABLE_FLAG_ID, None)
+        heard.wait_for(UNREADABLE.id, None)
 
 
 @pytest.mark.usefixtures("looks_only")

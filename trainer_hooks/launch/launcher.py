@@ -20,7 +20,7 @@ from torch.distributed.elastic.rendezvous.api import RendezvousError
 
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.errors import ConfigError, FlagError
-from trainer_hooks.flag import FLAG_NAME, StopNotice, read_flag, run_directory
+from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
 from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
 from trainer_hooks.launch.report import LaunchReport, nothing_started
@@ -142,7 +142,7 @@ def _stop_in_force() -> StopNotice | None:
         notice = read_flag(path)
     except (FlagError, OSError) as error:
         log.error("flag file taken as a stop: %s", error)  # noqa: TRY400 - the message is whole
-        return StopNotice(id="unreadable-flag", is_stop=True, deadline_s=None, source="flag")
+        return UNREADABLE
     if notice is None or not notice.is_stop:
         return None
     if notice.is_overdue:
