@@ -46,8 +46,8 @@ example, on a laptop:
 exit status: 0 ended as asked, 78 a setting or the set-up is wrong, 1 a bug or a full machine"""
 
 _RUN = """\
-Watch this node's metadata until SIGTERM, SIGINT or SIGHUP. On a notice, write RUN_DIR/notice.json
-and signal the process of the pid file, if one is named."""
+Hear this node's notices until SIGTERM, SIGINT or SIGHUP. On one, write RUN_DIR/notice.json, signal
+the process of the pid file, if one is named, and drain its Kubernetes Node, if there is one."""
 
 _RUN_EPILOG = """\
 example: reprieve-watcher run --run-dir /run/reprieve --signal-pid-file /run/trainer.pid

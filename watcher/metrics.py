@@ -1,4 +1,4 @@
-"""Every metric of the daemon, in a registry of its own.
+"""Every metric of the daemon and of the relay, in a registry of its own.
 
 Labels are bounded: sources, kinds, actions and outcomes are words from the code, never ids or
 texts from a cloud. Instants are exported as timestamps, so that an age is one subtraction in the
@@ -49,7 +49,8 @@ class Metrics:
         )
         self.notices = Counter(
             "reprieve_notices_total",
-            "Notices by kind and verdict: admitted, planned, duplicate, withdrawn, unknown.",
+            "Notices by kind and verdict: admitted, planned, duplicate, withdrawn, unknown; of "
+            "a relay relayed, unknown_instance, undelivered.",
             ["kind", "verdict"],
             registry=registry,
         )

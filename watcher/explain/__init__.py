@@ -1,1 +1,1 @@
-"""What a metadata answer or a queue message means to us, from the command line."""
+"""What an answer, a message, a Node or a program's line means to us, from the command line."""

@@ -1,4 +1,4 @@
-"""`reprieve-watcher explain`: what a metadata answer or a queue message means to us.
+"""`reprieve-watcher explain`: what an answer, a message, a Node or a program's line means to us.
 
 The parsers' own face, for people who wonder why something happened, or nothing: the same functions
 that the daemon calls, on a body from a file, without a cloud.
@@ -22,8 +22,8 @@ from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES
 from watcher.sources.aws_times import any_instant
 
 DESCRIPTION = """\
-Say what a metadata answer or a queue message means to the watcher, as one JSON object:
-{"notices": [...]}, {"ignored": "why"} or {"refused": "why"}."""
+Say what a cloud's answer or message, a Node or a program's line means to the watcher, as one JSON
+object: {"notices": [...]}, {"ignored": "why"} or {"refused": "why"}."""
 
 EXAMPLES = """\
 example: what would this answer have done at ten o'clock?
