@@ -1,10 +1,10 @@
 """What chance and traces make of a plan: the parts of its output that take a while."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer_hooks.waste.inputs import Inputs
-from trainer_hooks.waste.interval import Costs, Split, slowdown, young_s
+from trainer_hooks.waste.interval import Split, slowdown, young_s
 from trainer_hooks.waste.levels import pair_loss_probability
 from trainer_hooks.waste.plan import Plan, cost_of
 from trainer_hooks.waste.replay import Replay, Size, replay_capacity, replay_losses
@@ -161,11 +161,5 @@ def replay(plan: Plan, trace: Trace, assumed: Assumed) -> Replayed:
 
 
 def _independent(inputs: Inputs, ratio: float) -> float:
-    costs = inputs.costs
-    often = Costs(
-        mtbi_s=costs.mtbi_s * ratio,
-        stall_s=costs.stall_s,
-        restart_s=costs.restart_s,
-        commit_lag_s=costs.commit_lag_s,
-    )
+    often = replace(inputs.costs, mtbi_s=inputs.costs.mtbi_s * ratio)
     return 1 - 1 / slowdown(often, young_s(often))
