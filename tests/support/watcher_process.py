@@ -30,6 +30,8 @@ class WatcherProcess:
     def __init__(self, process: asyncio.subprocess.Process, run_dir: Path, log: Path) -> None:
         self.process = process
         self.flag_path = run_dir / "notice.json"
+        self.was_ended = False
+        """Whether the test itself has ended it; else it must not end."""
         self._log = log
 
     @classmethod
@@ -87,12 +89,33 @@ class WatcherProcess:
                 await asyncio.sleep(0.02)
         return answer[1]
 
+    async def state(self) -> dict[str, Any]:
+        """Return /v1/state."""
+        document: dict[str, Any] = json.loads((await self.ask("/v1/state"))[1])
+        return document
+
     async def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Signal it, and return its exit status."""
+        self.was_ended = True
         if self.process.returncode is None:
             self.process.send_signal(number)
         async with asyncio.timeout(20):
             return await self.process.wait()
+
+
+@asynccontextmanager
+async def daemon_process(
+    run_dir: Path, endpoint: str, *options: str, **environment: str
+) -> AsyncIterator[WatcherProcess]:
+    """Run the daemon inside the block; it ends with 0 on SIGTERM, and not before."""
+    watcher = await WatcherProcess.start(run_dir, endpoint, *options, **environment)
+    try:
+        yield watcher
+        if not watcher.was_ended:
+            assert await watcher.end() == 0, watcher.log
+    finally:
+        if watcher.process.returncode is None:
+            await watcher.end(signal.SIGKILL)
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """What the daemon's tests share; the parts themselves are in tests/support."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from blockbuster import BlockBuster
@@ -31,6 +32,14 @@ def no_blocking_calls() -> Iterator[None]:
 def clock() -> TurnedClock:
     """Clocks that the test turns."""
     return TurnedClock()
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """An empty run directory."""
+    path = tmp_path / "run"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture

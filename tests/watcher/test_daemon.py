@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tests.support.clocks import eventually
 from tests.support.watcher_process import (
     WatcherProcess,
     control,
+    daemon_process,
     lift_faults,
     requests_seen,
     simulator_process,
@@ -35,29 +35,6 @@ async def cloud() -> AsyncIterator[str]:
         yield url
 
 
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    """An empty run directory."""
-    path = tmp_path / "run"
-    path.mkdir()
-    return path
-
-
-@asynccontextmanager
-async def daemon(
-    run_dir: Path, url: str, *options: str, **env: str
-) -> AsyncIterator[WatcherProcess]:
-    """Run the daemon inside the block; it has to end with 0 on SIGTERM, if it still runs."""
-    watcher = await WatcherProcess.start(run_dir, url, *options, **env)
-    try:
-        yield watcher
-        if watcher.process.returncode is None:
-            assert await watcher.end() == 0, watcher.log
-    finally:
-        if watcher.process.returncode is None:
-            await watcher.end(signal.SIGKILL)
-
-
 async def knows_its_instance(watcher: WatcherProcess) -> None:
     """Wait until the daemon has read who it is."""
     async with asyncio.timeout(30):
@@ -72,7 +49,9 @@ async def test_notice_becomes_flag_and_signal_when_the_cloud_takes_the_node(run_
     await asyncio.to_thread(pid_file.write_text, str(trainer.pid))
     async with (
         simulator_process() as url,
-        daemon(run_dir, url, f"--signal-pid-file={pid_file}", "--log-format=json") as watcher,
+        daemon_process(
+            run_dir, url, f"--signal-pid-file={pid_file}", "--log-format=json"
+        ) as watcher,
     ):
         await knows_its_instance(watcher)  # on its other connection, after the first Spot poll
         await control(url, "notice")
@@ -83,7 +62,7 @@ async def test_notice_becomes_flag_and_signal_when_the_cloud_takes_the_node(run_
         assert flag["instance_id"] == "i-0123456789abcdef0"
         assert 0 < flag["deadline_boottime_s"] - flag["written_boottime_s"] <= 120
         assert (await watcher.ask("/healthz"))[0] == (await watcher.ask("/readyz"))[0] == 200
-        state = json.loads((await watcher.ask("/v1/state"))[1])
+        state = await watcher.state()
         (notice,) = state["in_force"]
         assert notice["id"] == flag["id"]
         assert {name: one["outcome"] for name, one in notice["actions"].items()} == {
@@ -112,7 +91,7 @@ async def test_advice_warns_and_a_stop_displaces_it_when_both_are_in_force(
     pid_file = run_dir.parent / "trainer.pid"
     await asyncio.to_thread(pid_file.write_text, str(trainer.pid))
     await control(cloud, "rebalance")
-    async with daemon(run_dir, cloud, f"--signal-pid-file={pid_file}") as watcher:
+    async with daemon_process(run_dir, cloud, f"--signal-pid-file={pid_file}") as watcher:
         advisory = await watcher.shows("advisory")
         assert (advisory["kind"], advisory["deadline"]) == ("rebalance", None)
         assert trainer.returncode is None
@@ -130,17 +109,17 @@ async def test_flag_is_written_again_when_the_daemon_was_killed_after_the_notice
 ) -> None:
     """With the flag left in place the first run's notice stays; without it it is heard anew."""
     await control(cloud, "notice", window_s=100)
-    async with daemon(run_dir, cloud) as first:
+    async with daemon_process(run_dir, cloud) as first:
         before = await first.shows("stop")
         await first.end(signal.SIGKILL)
-    async with daemon(run_dir, cloud) as second:
+    async with daemon_process(run_dir, cloud) as second:
         await eventually(lambda: (second.flag() or before)["seq"] > before["seq"])
         after = await second.shows("stop")
         for name in ("id", "received_at", "deadline", "deadline_boottime_s"):
             assert after[name] == before[name]
         await second.end(signal.SIGKILL)
     await asyncio.to_thread(second.flag_path.unlink)
-    async with daemon(run_dir, cloud) as third:
+    async with daemon_process(run_dir, cloud) as third:
         again = await third.shows("stop")
         assert again["deadline"] == before["deadline"]
         assert again["seq"] > after["seq"]
@@ -156,7 +135,7 @@ async def test_void_flag_is_gone_before_ready_when_the_daemon_starts(
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(run_dir.parent / "notify"))
         manager.settimeout(20)
-        async with daemon(run_dir, cloud, NOTIFY_SOCKET=manager.getsockname()) as watcher:
+        async with daemon_process(run_dir, cloud, NOTIFY_SOCKET=manager.getsockname()) as watcher:
             assert await asyncio.to_thread(manager.recv, 100) == b"READY=1"
             assert watcher.flag() is None
             await watcher.end()
@@ -178,7 +157,7 @@ async def test_daemon_says_it_is_blind_and_hears_again_when_the_cloud_fails(
 ) -> None:
     """A notice in force survives the failure, which shows in /readyz and metrics, and passes."""
     await control(cloud, "notice", window_s=100)
-    async with daemon(run_dir, cloud, REPRIEVE_FACES_BLIND_LIMIT_S="0.1") as watcher:
+    async with daemon_process(run_dir, cloud, REPRIEVE_FACES_BLIND_LIMIT_S="0.1") as watcher:
         before = await watcher.shows("stop")
         await watcher.answers("/readyz", 200)
         tokens = await tokens_minted(cloud)
@@ -214,14 +193,14 @@ async def test_daemon_ends_cleanly_when_the_cloud_hangs(
 ) -> None:
     """The middle of a request that will not be answered is no reason to wait."""
     await control(cloud, "fault", kind="hang")
-    async with daemon(run_dir, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         await watcher.ask("/healthz")
         assert await watcher.end(number) == 0
 
 
 async def test_daemon_ends_at_once_when_told_a_second_time(run_dir: Path, cloud: str) -> None:
     """The first SIGTERM lets a failing action try for a little longer, the second does not."""
-    async with daemon(run_dir, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         await watcher.ask("/healthz")
         await asyncio.to_thread(run_dir.rename, run_dir.with_name("away"))
         await control(cloud, "notice", window_s=100)
@@ -235,13 +214,13 @@ async def test_flag_is_written_late_when_the_run_directory_is_away_for_a_while(
     run_dir: Path, cloud: str
 ) -> None:
     """Until then the state shows what is in the way, and nothing is given up."""
-    async with daemon(run_dir, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         await watcher.ask("/healthz")
         away = run_dir.with_name("away")
         await asyncio.to_thread(run_dir.rename, away)
         await control(cloud, "notice", window_s=100)
         await eventually(lambda: "action retrying action=flag_file" in watcher.log)
-        record = json.loads((await watcher.ask("/v1/state"))[1])["in_force"][0]["actions"]
+        record = (await watcher.state())["in_force"][0]["actions"]
         assert record["flag_file"]["outcome"] == "retrying"
         assert str(run_dir) in record["flag_file"]["what"]
         await asyncio.to_thread(away.rename, run_dir)
@@ -253,10 +232,10 @@ async def test_daemon_waits_for_its_turn_when_another_has_the_run_directory(
 ) -> None:
     """It would remove a flag that its own settings know nothing of; it is ready once alone."""
     await control(cloud, "notice", window_s=100)
-    async with daemon(run_dir, cloud) as first:
+    async with daemon_process(run_dir, cloud) as first:
         before = await first.shows("stop")
         other = {"REPRIEVE_AWS_METADATA": "off", "REPRIEVE_COMMAND_ARGV": "sleep 60"}
-        async with daemon(run_dir, cloud, **other) as second:
+        async with daemon_process(run_dir, cloud, **other) as second:
             await eventually(lambda: "another watcher uses it" in second.log)
             assert first.flag() == before
             await first.end(signal.SIGKILL)

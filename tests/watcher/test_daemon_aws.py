@@ -1,17 +1,14 @@
 """The daemon as a process, against everything but Spot that EC2's metadata service tells."""
 
 import asyncio
-import json
-import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.clocks import eventually
-from tests.support.watcher_process import WatcherProcess, control
+from tests.support.watcher_process import WatcherProcess, control, daemon_process
 from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
@@ -28,23 +25,10 @@ async def cloud() -> AsyncIterator[str]:
         yield url
 
 
-@asynccontextmanager
-async def daemon(directory: Path, url: str) -> AsyncIterator[WatcherProcess]:
-    """Run the daemon inside the block."""
-    run_dir = directory / "run"
-    run_dir.mkdir()
-    watcher = await WatcherProcess.start(run_dir, url)
-    try:
-        yield watcher
-    finally:
-        await watcher.end(signal.SIGKILL)
-
-
 async def state_of(watcher: WatcherProcess) -> dict[str, Any]:
     """Return /v1/state once every key has answered."""
     await watcher.answers("/readyz", 200)
-    document: dict[str, Any] = json.loads((await watcher.ask("/v1/state"))[1])
-    return document
+    return await watcher.state()
 
 
 async def eventually_known(watcher: WatcherProcess, fact: str, word: str) -> None:
@@ -55,12 +39,12 @@ async def eventually_known(watcher: WatcherProcess, fact: str, word: str) -> Non
 
 
 async def test_event_far_ahead_is_planned_and_a_near_one_in_force_when_both_are_listed(
-    tmp_path: Path, cloud: str
+    run_dir: Path, cloud: str
 ) -> None:
     """The flag shows the near one alone; people see both, and which instance it is."""
     await control(cloud, "maintenance", event_id="far", not_before_s=14 * 86_400)
     await control(cloud, "maintenance", event_id="near", not_before_s=600)
-    async with daemon(tmp_path, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         flag = await watcher.shows("stop")
         assert (flag["kind"], flag["detail"]["EventId"]) == ("maintenance", "near")
         assert 0 < flag["deadline_boottime_s"] - flag["written_boottime_s"] <= 600
@@ -74,11 +58,11 @@ async def test_event_far_ahead_is_planned_and_a_near_one_in_force_when_both_are_
 
 
 async def test_flag_comes_and_goes_when_the_group_changes_its_mind(
-    tmp_path: Path, cloud: str
+    run_dir: Path, cloud: str
 ) -> None:
     """The group's own word takes its notice back; the log and the state say what came of it."""
     await control(cloud, "asg", target_state="Terminated")
-    async with daemon(tmp_path, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         flag = await watcher.shows("stop")
         assert (flag["kind"], flag["deadline"]) == ("termination", None)
         await control(cloud, "asg", target_state="InService")
@@ -89,11 +73,11 @@ async def test_flag_comes_and_goes_when_the_group_changes_its_mind(
 
 
 async def test_flag_leaves_no_time_when_the_instance_is_hibernated(
-    tmp_path: Path, cloud: str
+    run_dir: Path, cloud: str
 ) -> None:
     """EC2 begins with the notice; flag and signal are out, and nothing waits."""
     await control(cloud, "notice", action="hibernate")
-    async with daemon(tmp_path, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         flag = await watcher.shows("stop")
     assert (flag["action"], flag["deadline"]) == ("hibernate", flag["received_at"])
 
@@ -107,11 +91,11 @@ async def test_flag_leaves_no_time_when_the_instance_is_hibernated(
     ids=["hop limit", "switched off"],
 )
 async def test_readyz_and_state_say_what_to_do_when_nothing_can_be_heard(
-    tmp_path: Path, cloud: str, change: str, fields: dict[str, object], words: str
+    run_dir: Path, cloud: str, change: str, fields: dict[str, object], words: str
 ) -> None:
     """The same words in each of the three places where a person may look."""
     await control(cloud, change, **fields)
-    async with daemon(tmp_path, cloud) as watcher:
+    async with daemon_process(run_dir, cloud) as watcher:
         await eventually(lambda: words in watcher.log)
         assert words in await watcher.answers("/readyz", 503)
         assert words in (await watcher.ask("/v1/state"))[1]

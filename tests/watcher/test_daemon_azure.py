@@ -1,13 +1,11 @@
 """The daemon as a process, against a simulated Azure on a real socket."""
 
 import asyncio
-import json
 import shutil
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +13,7 @@ from tests.support.clocks import eventually
 from tests.support.watcher_process import (
     WatcherProcess,
     control,
+    daemon_process,
     lift_faults,
     requests_seen,
 )
@@ -45,33 +44,11 @@ async def cloud() -> AsyncIterator[str]:
         yield url
 
 
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    """An empty run directory."""
-    path = tmp_path / "run"
-    path.mkdir()
-    return path
-
-
-@asynccontextmanager
-async def daemon(
+def daemon(
     run_dir: Path, url: str, *options: str, **environment: str
-) -> AsyncIterator[WatcherProcess]:
-    """Run the daemon inside the block; it has to end with 0 on SIGTERM, if it still runs."""
-    watcher = await WatcherProcess.start(run_dir, url, "--cloud=azure", *options, **environment)
-    try:
-        yield watcher
-        if watcher.process.returncode is None:
-            assert await watcher.end() == 0, watcher.log
-    finally:
-        if watcher.process.returncode is None:
-            await watcher.end(signal.SIGKILL)
-
-
-async def state_of(watcher: WatcherProcess) -> dict[str, Any]:
-    """Return /v1/state."""
-    document: dict[str, Any] = json.loads((await watcher.ask("/v1/state"))[1])
-    return document
+) -> AbstractAsyncContextManager[WatcherProcess]:
+    """Run the daemon inside the block, in this cloud."""
+    return daemon_process(run_dir, url, "--cloud=azure", *options, **environment)
 
 
 async def looks(url: str, times: int) -> None:
@@ -102,7 +79,7 @@ async def test_eviction_becomes_flag_and_signal_when_azure_takes_the_machine(
         assert (flag["kind"], flag["action"], flag["node"]) == ("preemption", "Preempt", "node-a")
         assert flag["instance_id"] == ME
         assert 0 < flag["deadline_boottime_s"] - flag["written_boottime_s"] <= 30
-        assert (await state_of(watcher))["sources"]["azure_events"]["facts"] == {"name": ME}
+        assert (await watcher.state())["sources"]["azure_events"]["facts"] == {"name": ME}
         requests = await requests_seen(cloud)
     by_path = {(one["path"], one["query"]): one["connection"] for one in requests}
     assert len(set(by_path.values())) == len(by_path) == 2
@@ -116,7 +93,7 @@ async def test_daemon_hears_azure_when_it_proves_itself(run_dir: Path, cloud: st
     await control(cloud, "event")
     async with daemon(run_dir, cloud, "--cloud=auto") as watcher:
         await watcher.shows("stop")
-        assert (await state_of(watcher))["cloud"]["name"] == "azure"
+        assert (await watcher.state())["cloud"]["name"] == "azure"
 
 
 async def test_nothing_happens_when_an_event_is_for_another_machine(
@@ -127,7 +104,7 @@ async def test_nothing_happens_when_an_event_is_for_another_machine(
     async with daemon(run_dir, cloud) as watcher:
         await watcher.answers("/readyz", 200)
         await eventually(lambda: "ignored events of other machines: E-1" in watcher.log)
-        assert (await state_of(watcher))["in_force"] == []
+        assert (await watcher.state())["in_force"] == []
         assert watcher.flag() is None
 
 
@@ -140,7 +117,7 @@ async def test_both_are_in_force_when_a_document_has_two_of_ours(run_dir: Path, 
         await eventually(lambda: (watcher.flag() or {}).get("also"))
         flag = await watcher.shows("stop")
         assert (flag["action"], flag["also"]) == ("Preempt", [f"azure-freeze-e-1-{ME}"])
-        assert len((await state_of(watcher))["in_force"]) == 2
+        assert len((await watcher.state())["in_force"]) == 2
 
 
 async def test_advice_and_a_plan_stop_nobody_when_there_is_no_eviction(
@@ -153,7 +130,7 @@ async def test_advice_and_a_plan_stop_nobody_when_there_is_no_eviction(
         flag = await watcher.shows("advisory")
         assert (flag["kind"], flag["action"]) == ("live_migration", "Freeze")
         await eventually(lambda: "notice planned" in watcher.log)
-        state = await state_of(watcher)
+        state = await watcher.state()
     assert [notice["action"] for notice in state["planned"]] == ["Redeploy"]
 
 
@@ -177,7 +154,7 @@ async def test_flag_goes_when_the_event_has_gone(run_dir: Path, cloud: str) -> N
         flag = await watcher.shows("stop")
         await control(cloud, "event_end")
         await eventually(lambda: watcher.flag() is None)
-        (past,) = (await state_of(watcher))["past"]
+        (past,) = (await watcher.state())["past"]
     assert (past["id"], past["outcome"]) == (flag["id"], "over")
 
 

@@ -1,6 +1,5 @@
 """The daemon as a process that has to find out which cloud it is in."""
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -18,14 +17,6 @@ from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
 
 
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    """An empty run directory."""
-    path = tmp_path / "run"
-    path.mkdir()
-    return path
-
-
 @pytest.mark.e2e
 async def test_daemon_hears_the_cloud_that_proves_itself_when_none_is_named(run_dir: Path) -> None:
     """Log and state say which it is and why; a flag left by an earlier run is taken up."""
@@ -33,7 +24,7 @@ async def test_daemon_hears_the_cloud_that_proves_itself_when_none_is_named(run_
         await control(url, "notice", window_s=100)
         first = await WatcherProcess.start(run_dir, url, "--cloud=auto")
         before = await first.shows("stop")
-        state = json.loads((await first.ask("/v1/state"))[1])
+        state = await first.state()
         assert state["cloud"]["name"] == "aws"
         assert state["cloud"]["why"].startswith("proved by a token")
         assert "cloud cloud=aws why=proved by" in first.log

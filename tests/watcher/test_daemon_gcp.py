@@ -1,10 +1,8 @@
 """The daemon as a process, against Compute Engine's metadata server."""
 
 import asyncio
-import json
-import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +10,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.clocks import eventually
-from tests.support.watcher_process import WatcherProcess, control, lift_faults, requests_seen
+from tests.support.watcher_process import (
+    WatcherProcess,
+    control,
+    daemon_process,
+    lift_faults,
+    requests_seen,
+)
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.gcp.identity import Identity
 from watcher.simulator.gcp.scenario import GcpScenario
@@ -37,25 +41,19 @@ async def cloud(identity: Identity) -> AsyncIterator[str]:
         yield url
 
 
-@asynccontextmanager
-async def daemon(directory: Path, url: str, cloud: str = "auto") -> AsyncIterator[WatcherProcess]:
+def daemon(
+    run_dir: Path, url: str, cloud: str = "auto"
+) -> AbstractAsyncContextManager[WatcherProcess]:
     """Run the daemon inside the block; it is told where the server is as Google's tools are."""
-    run_dir = directory / "run"
-    run_dir.mkdir(exist_ok=True)
     host = urlsplit(url).netloc
     variables = {"GCE_METADATA_HOST": host, "REPRIEVE_FACES_BLIND_LIMIT_S": "0.1"}
-    watcher = await WatcherProcess.start(run_dir, url, f"--cloud={cloud}", **variables)
-    try:
-        yield watcher
-    finally:
-        await watcher.end(signal.SIGKILL)
+    return daemon_process(run_dir, url, f"--cloud={cloud}", **variables)
 
 
 async def state_of(watcher: WatcherProcess) -> dict[str, Any]:
     """Return /v1/state once every key has answered."""
     await watcher.answers("/readyz", 200)
-    document: dict[str, Any] = json.loads((await watcher.ask("/v1/state"))[1])
-    return document
+    return await watcher.state()
 
 
 async def knows_the_vm(watcher: WatcherProcess) -> None:
@@ -75,10 +73,10 @@ async def waits_for(url: str, key: str) -> None:
 
 
 async def test_flag_says_so_when_the_vm_is_preempted_in_a_cloud_that_proved_itself(
-    tmp_path: Path, cloud: str
+    run_dir: Path, cloud: str
 ) -> None:
     """Found by `cloud = auto`, heard by a wait, and written with 30 s to spare."""
-    async with daemon(tmp_path, cloud) as watcher:
+    async with daemon(run_dir, cloud) as watcher:
         state = await state_of(watcher)
         assert state["cloud"]["name"] == "gcp"
         await waits_for(cloud, "preempted")
@@ -90,13 +88,13 @@ async def test_flag_says_so_when_the_vm_is_preempted_in_a_cloud_that_proved_itse
 
 
 async def test_flag_is_written_at_once_when_the_daemon_starts_after_the_preemption(
-    tmp_path: Path, cloud: str
+    run_dir: Path, cloud: str
 ) -> None:
     """It looks before it waits; and a second start keeps what the first has written."""
     await control(cloud, "preempted")
-    async with daemon(tmp_path, cloud, "gcp") as watcher:
+    async with daemon(run_dir, cloud, "gcp") as watcher:
         first = await watcher.shows("stop")
-    async with daemon(tmp_path, cloud, "gcp") as watcher:
+    async with daemon(run_dir, cloud, "gcp") as watcher:
         await eventually(lambda: watcher.log.count("ready listen=") == 2)
         state = await state_of(watcher)
         again = watcher.flag()
@@ -106,10 +104,10 @@ async def test_flag_is_written_at_once_when_the_daemon_starts_after_the_preempti
 
 
 async def test_flag_stays_when_the_other_keys_are_clear_or_nothing_can_be_heard(
-    tmp_path: Path, cloud: str
+    run_dir: Path, cloud: str
 ) -> None:
     """Neither NONE nor 503 nor another server's page takes a preemption back."""
-    async with daemon(tmp_path, cloud) as watcher:
+    async with daemon(run_dir, cloud) as watcher:
         await waits_for(cloud, "maintenance-event")
         await control(cloud, "preempted")
         flag = await watcher.shows("stop")
@@ -133,10 +131,10 @@ class TestOnDemand:
         return Identity(is_preemptible=False)
 
     async def test_migration_is_advice_and_a_termination_is_planned_when_there_is_an_hour(
-        self, tmp_path: Path, cloud: str
+        self, run_dir: Path, cloud: str
     ) -> None:
         """The flag comes and goes with the event; what is an hour ahead waits for its time."""
-        async with daemon(tmp_path, cloud) as watcher:
+        async with daemon(run_dir, cloud) as watcher:
             await knows_the_vm(watcher)
             await waits_for(cloud, "maintenance-event")
             await control(cloud, "maintenance_event", value="MIGRATE_ON_HOST_MAINTENANCE")

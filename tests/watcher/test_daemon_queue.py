@@ -7,7 +7,7 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import pytest
 from tests.support.aws_bodies import body
 from tests.support.clocks import eventually
 from tests.support.moto_aws import Moto, spot_warning
-from tests.support.watcher_process import WatcherProcess, control
+from tests.support.watcher_process import WatcherProcess, control, daemon_process
 from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
@@ -32,14 +32,6 @@ async def cloud() -> AsyncIterator[str]:
     """A simulated metadata service whose notices the test issues."""
     async with serving(make_app(AwsScenario(), ScenarioClock()), "127.0.0.1", 0) as url:
         yield url
-
-
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    """An empty run directory."""
-    path = tmp_path / "run"
-    path.mkdir()
-    return path
 
 
 @pytest.fixture
@@ -79,23 +71,9 @@ async def put_warning(moto: Moto, instance_id: str) -> None:
     await put_event(moto, instance_id, title, **{"instance-action": "terminate"})
 
 
-async def started(run_dir: Path, cloud: str, queue: str) -> WatcherProcess:
-    """Start the daemon on both roads."""
-    return await WatcherProcess.start(
-        run_dir, cloud, NO_PROXY="127.0.0.1", REPRIEVE_AWS_QUEUE_URL=queue
-    )
-
-
-@asynccontextmanager
-async def daemon(run_dir: Path, cloud: str, queue: str) -> AsyncIterator[WatcherProcess]:
-    """Run it; it has to end with 0 on SIGTERM."""
-    watcher = await started(run_dir, cloud, queue)
-    try:
-        yield watcher
-        assert await watcher.end() == 0, watcher.log
-    finally:
-        if watcher.process.returncode is None:
-            await watcher.end()
+def daemon(run_dir: Path, cloud: str, queue: str) -> AbstractAsyncContextManager[WatcherProcess]:
+    """Run the daemon inside the block, on both roads."""
+    return daemon_process(run_dir, cloud, NO_PROXY="127.0.0.1", REPRIEVE_AWS_QUEUE_URL=queue)
 
 
 async def test_event_becomes_a_flag_and_its_message_is_deleted_when_it_is_for_us(
@@ -109,7 +87,7 @@ async def test_event_becomes_a_flag_and_its_message_is_deleted_when_it_is_for_us
         assert (flag["source"], flag["kind"], flag["instance_id"]) == ("aws_sqs", "preemption", ME)
         assert 0 < flag["deadline_boottime_s"] - flag["written_boottime_s"] <= 120
         await moto.becomes(queue, (0, 1))
-        state = json.loads((await watcher.ask("/v1/state"))[1])
+        state = await watcher.state()
         assert set(state["sources"]) == {"aws_imds", "aws_sqs"}
         assert (await watcher.ask("/readyz"))[0] == 200
         assert "message foreign" in watcher.log
@@ -170,7 +148,7 @@ async def test_one_flag_names_all_reasons_when_a_fact_comes_wrapped_raw_and_by_m
         assert flag is not None
         assert (flag["source"], flag["kind"]) == ("aws_imds", "preemption")
         assert flag["also"] == [f"aws-spot-warning-terminate-event-1-{ME}"]
-        notices = json.loads((await watcher.ask("/v1/state"))[1])["in_force"]
+        notices = (await watcher.state())["in_force"]
         assert {notice["source"] for notice in notices} == {"aws_imds", "aws_sqs"}
         assert flag["id"] == min(notices, key=lambda notice: notice["deadline_unix_s"])["id"]
         assert watcher.log.count("notice admitted") == 2
@@ -189,16 +167,16 @@ async def test_plan_is_there_again_when_the_daemon_was_killed_after_its_message_
     moto: Moto, queue: str, cloud: str, run_dir: Path
 ) -> None:
     """Days ahead no queue has it any more; the state file has."""
-    watcher = await started(run_dir, cloud, queue)
-    await asyncio.to_thread(moto.send, queue, [reboot(10)])
-    await eventually(lambda: "notice planned" in watcher.log)
-    await moto.becomes(queue, (0, 0))
-    [before] = json.loads((await watcher.ask("/v1/state"))[1])["planned"]
-    await watcher.end(signal.SIGKILL)
+    async with daemon(run_dir, cloud, queue) as watcher:
+        await asyncio.to_thread(moto.send, queue, [reboot(10)])
+        await eventually(lambda: "notice planned" in watcher.log)
+        await moto.becomes(queue, (0, 0))
+        [before] = (await watcher.state())["planned"]
+        await watcher.end(signal.SIGKILL)
     async with daemon(run_dir, cloud, queue) as watcher:
         await eventually(lambda: watcher.log.count("notice planned") == 2)
         await eventually(lambda: watcher.log.count("ready listen=") == 2)
-        [after] = json.loads((await watcher.ask("/v1/state"))[1])["planned"]
+        [after] = (await watcher.state())["planned"]
         assert watcher.flag() is None
     assert {**after, "actions": {}} == {**before, "actions": {}}
 
@@ -208,13 +186,13 @@ async def test_every_notice_is_in_force_again_when_the_daemon_was_killed(
 ) -> None:
     """The flag itself carries only the most urgent one over."""
     said = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    watcher = await started(run_dir, cloud, queue)
-    warnings = [spot_warning(ME, f"event-{number}", said) for number in (1, 2)]
-    await asyncio.to_thread(moto.send, queue, warnings)
-    await moto.becomes(queue, (0, 0))
-    await eventually(lambda: (watcher.flag() or {}).get("also"))
-    before = watcher.flag()
-    await watcher.end(signal.SIGKILL)
+    async with daemon(run_dir, cloud, queue) as watcher:
+        warnings = [spot_warning(ME, f"event-{number}", said) for number in (1, 2)]
+        await asyncio.to_thread(moto.send, queue, warnings)
+        await moto.becomes(queue, (0, 0))
+        await eventually(lambda: (watcher.flag() or {}).get("also"))
+        before = watcher.flag()
+        await watcher.end(signal.SIGKILL)
     watcher.flag_path.unlink()
     async with daemon(run_dir, cloud, queue) as watcher:
         await eventually(lambda: (watcher.flag() or {}).get("also"))

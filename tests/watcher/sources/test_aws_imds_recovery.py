@@ -7,8 +7,6 @@ any machine.
 import asyncio
 import re
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from tests.support.clocks import eventually
 from tests.support.watcher_process import (
     WatcherProcess,
     control,
+    daemon_process,
     lift_faults,
     requests_seen,
     simulator_process,
@@ -27,24 +26,6 @@ pytestmark = pytest.mark.e2e
 
 SPOT = "/latest/meta-data/spot/instance-action"
 SCHEDULED = "/latest/meta-data/events/maintenance/scheduled"
-
-
-@pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    """An empty run directory."""
-    path = tmp_path / "run"
-    path.mkdir()
-    return path
-
-
-@asynccontextmanager
-async def daemon(run_dir: Path, url: str) -> AsyncIterator[WatcherProcess]:
-    """Run the daemon inside the block."""
-    watcher = await WatcherProcess.start(run_dir, url)
-    try:
-        yield watcher
-    finally:
-        await watcher.end(signal.SIGKILL)
 
 
 async def polls(url: str) -> list[dict[str, Any]]:
@@ -78,7 +59,7 @@ async def test_notice_is_acted_on_at_the_next_poll_when_the_server_has_recovered
     run_dir: Path, fault: dict[str, object]
 ) -> None:
     """It came while nothing was answered; the first answer is enough, in whatever way it failed."""
-    async with simulator_process() as url, daemon(run_dir, url) as watcher:
+    async with simulator_process() as url, daemon_process(run_dir, url) as watcher:
         await asked(url, 1)
         await control(url, "fault", **fault, path_prefix="/latest/")
         await control(url, "notice", window_s=100)
@@ -92,10 +73,10 @@ async def test_notice_is_acted_on_at_the_next_poll_when_the_server_has_recovered
 async def test_notice_is_acted_on_at_the_first_poll_when_the_daemon_was_away(run_dir: Path) -> None:
     """A level is read again: what was issued between two runs is heard by the second."""
     async with simulator_process() as url:
-        async with daemon(run_dir, url):
+        async with daemon_process(run_dir, url):
             await asked(url, 2)
         await control(url, "notice", window_s=100)
-        async with daemon(run_dir, url) as second:
+        async with daemon_process(run_dir, url) as second:
             await second.shows("stop")
             await first_answers(second, "absent", "present")  # of each run
 
@@ -120,7 +101,7 @@ async def test_notice_is_acted_on_when_the_scheduled_events_hang(run_dir: Path) 
     """The hanging request stays open on its own connection while Spot is heard on the other."""
     async with simulator_process() as url:
         await control(url, "fault", kind="hang", path_prefix=SCHEDULED)
-        async with daemon(run_dir, url) as watcher:
+        async with daemon_process(run_dir, url) as watcher:
             await asked(url, 1)
             await eventually(
                 lambda: f"key={SCHEDULED.removeprefix('/latest/meta-data/')}" in watcher.log
