@@ -10,6 +10,20 @@ from watcher.simulator.vocabulary import Words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Examples:
+    """What of the examples on a cloud's page of help is its own.
+
+    ``about`` says what comes ten seconds after ``flag`` with that number, and ``change`` is the
+    same in a file; ``by_hand`` are calls of the control path.
+    """
+
+    about: str
+    flag: str
+    change: str
+    by_hand: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SimulatedCloud:
     """How the command line and scenario files speak of one cloud.
 
@@ -21,7 +35,7 @@ class SimulatedCloud:
 
     summary: str
     description: str
-    examples: str
+    examples: Examples
     words: Words
     fault_kinds: tuple[str, ...]
     add_flags: Callable[[argparse.ArgumentParser], None]

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 from aiohttp import web
@@ -22,6 +23,27 @@ from watcher.simulator.server import make_app, serving
 from watcher.simulator.values import ScenarioError
 
 DEFAULT_PORT = 1338
+
+_EXAMPLES = """\
+example: {about}, ten seconds from now
+
+  mkdir -p /tmp/node
+  reprieve-watcher simulate {cloud} {flag} 10 &
+  reprieve-watcher run --cloud {cloud} --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
+
+the same, and all that can happen, from a file: reprieve-watcher simulate {cloud} --scenario FILE
+
+  cloud = "{cloud}"
+
+  [[changes]]
+  at_s = 10
+  change = "{change}"
+
+and by hand, at any moment, with the same words:
+
+{by_hand}
+  curl -X DELETE http://127.0.0.1:1338/simulator/fault
+  curl http://127.0.0.1:1338/simulator/requests"""
 
 _CHANGES = """\
 changes, and what may go with each (all times in seconds; docs/simulator.md explains them):
@@ -41,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser, cloud: str) -> None:
     )
     kinds = f"kinds of fault: {', '.join([*FaultKind, *simulated.fault_kinds])}\n"
     parser.description = simulated.description
-    parser.epilog = f"{simulated.examples}\n\n{_CHANGES}\n{changes}\n{kinds}\n{_ENDING}"
+    examples = _EXAMPLES.format(cloud=cloud, **asdict(simulated.examples))
+    parser.epilog = f"{examples}\n\n{_CHANGES}\n{changes}\n{kinds}\n{_ENDING}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")

@@ -14,7 +14,7 @@ from watcher.simulator.aws.scenario import read_scenario
 from watcher.simulator.aws.tokens import MAX_TOKEN_TTL_S
 from watcher.simulator.aws.vocabulary import EXPIRE_TOKENS, WORDS
 from watcher.simulator.changes import Change
-from watcher.simulator.cloud import SimulatedCloud
+from watcher.simulator.cloud import Examples, SimulatedCloud
 from watcher.simulator.values import ScenarioError, seconds, text, whole
 
 DESCRIPTION = """\
@@ -24,27 +24,16 @@ Paths, tokens, headers and status codes are the real ones, so whatever watches f
 interruption can be pointed at it: reprieve-watcher, another handler, curl. Nothing is
 interrupted; only the notice appears."""
 
-EXAMPLES = """\
-example: a notice with two minutes to spare, ten seconds from now
-
-  mkdir -p /tmp/node
-  reprieve-watcher simulate aws --notice-after 10 &
-  reprieve-watcher run --cloud aws --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
-
-the same, and all else that can happen, from a file: reprieve-watcher simulate aws --scenario FILE
-
-  [[changes]]
-  at_s = 10
-  change = "notice"
-
-and by hand, at any moment, with the same words:
-
+EXAMPLES = Examples(
+    about="a notice with two minutes to spare",
+    flag="--notice-after",
+    change="notice",
+    by_hand="""\
   curl -X POST http://127.0.0.1:1338/simulator/notice -d '{"window_s": 30, "action": "stop"}'
   curl -X POST http://127.0.0.1:1338/simulator/withdraw
   curl -X POST http://127.0.0.1:1338/simulator/fault -d '{"kind": "status", "status": 503,
-       "path_prefix": "/latest/meta-data/", "for_s": 30}'
-  curl -X DELETE http://127.0.0.1:1338/simulator/fault
-  curl http://127.0.0.1:1338/simulator/requests"""
+       "path_prefix": "/latest/meta-data/", "for_s": 30}'""",
+)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

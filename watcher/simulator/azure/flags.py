@@ -8,7 +8,7 @@ from watcher.simulator.azure.machine import DEFAULT_NAME
 from watcher.simulator.azure.scenario import read_scenario
 from watcher.simulator.azure.vocabulary import DEFAULT_EVENT_ID, WORDS, event
 from watcher.simulator.changes import Change
-from watcher.simulator.cloud import SimulatedCloud
+from watcher.simulator.cloud import Examples, SimulatedCloud
 from watcher.simulator.values import ScenarioError, seconds, text
 
 DESCRIPTION = """\
@@ -18,30 +18,17 @@ of a scale set that is about to be evicted.
 Paths, headers and status codes are the real ones, so whatever watches for events can be pointed at
 it: reprieve-watcher, another handler, curl. Nothing is evicted; only the event appears."""
 
-EXAMPLES = """\
-example: an eviction with 30 s to spare, ten seconds from now
-
-  mkdir -p /tmp/node
-  reprieve-watcher simulate azure --notice-after 10 &
-  reprieve-watcher run --cloud azure --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
-
-the same, and all else that can happen, from a file: reprieve-watcher simulate azure --scenario FILE
-
-  cloud = "azure"
-
-  [[changes]]
-  at_s = 10
-  change = "event"
-
-and by hand, at any moment, with the same words:
-
+EXAMPLES = Examples(
+    about="an eviction with 30 s to spare",
+    flag="--notice-after",
+    change="event",
+    by_hand="""\
   curl -X POST http://127.0.0.1:1338/simulator/event -d '{"type": "Freeze", "duration_s": 9,
        "resources": ["gpu-vmss_0", "gpu-vmss_3"]}'
   curl -X POST http://127.0.0.1:1338/simulator/event_end
   curl -X POST http://127.0.0.1:1338/simulator/fault -d '{"kind": "status", "status": 429,
-       "for_s": 30}'
-  curl -X DELETE http://127.0.0.1:1338/simulator/fault
-  curl http://127.0.0.1:1338/simulator/requests"""
+       "for_s": 30}'""",
+)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 
 from watcher.simulator.changes import Change
-from watcher.simulator.cloud import SimulatedCloud
+from watcher.simulator.cloud import Examples, SimulatedCloud
 from watcher.simulator.gcp.changes import MaintenanceEventSet, PreemptedSet
 from watcher.simulator.gcp.identity import Identity
 from watcher.simulator.gcp.scenario import read_scenario
@@ -19,29 +19,16 @@ Paths, headers, ETags and hanging GETs are the real ones, so whatever watches fo
 a maintenance can be pointed at it: reprieve-watcher, another handler, curl. Nothing is
 interrupted; only the notice appears."""
 
-EXAMPLES = """\
-example: a Spot VM is preempted ten seconds from now
-
-  mkdir -p /tmp/node
-  reprieve-watcher simulate gcp --preempted-after 10 &
-  reprieve-watcher run --cloud gcp --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
-
-the same, and all else that can happen, from a file: reprieve-watcher simulate gcp --scenario FILE
-
-  cloud = "gcp"
-
-  [[changes]]
-  at_s = 10
-  change = "preempted"
-
-and by hand, at any moment, with the same words:
-
+EXAMPLES = Examples(
+    about="a Spot VM is preempted",
+    flag="--preempted-after",
+    change="preempted",
+    by_hand="""\
   curl -X POST http://127.0.0.1:1338/simulator/preempted
   curl -X POST http://127.0.0.1:1338/simulator/maintenance_event -d '{"value": "NONE"}'
   curl -X POST http://127.0.0.1:1338/simulator/fault -d '{"kind": "status", "status": 503,
-       "path_prefix": "/computeMetadata/v1/instance/preempted", "for_s": 30}'
-  curl -X DELETE http://127.0.0.1:1338/simulator/fault
-  curl http://127.0.0.1:1338/simulator/requests"""
+       "path_prefix": "/computeMetadata/v1/instance/preempted", "for_s": 30}'""",
+)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
