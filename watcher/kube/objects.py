@@ -16,15 +16,6 @@ _DAMAGE = (KeyError, TypeError, ValueError, AttributeError)
 """What reading an object raises that is not of the shape that the API promises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One condition of a Node or pod."""
-
-    type: str
-    status: str
-    reason: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A Node as the API server has it at one version."""
@@ -39,20 +30,16 @@ class Node:
     """As they came, with every field: the list is written back as a whole."""
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod as the API server has it at one version."""
+    """A pod as the API server has it."""
 
     name: str
     namespace: str
     uid: str
-    version: str
-    node: str
     phase: str
-    labels: Mapping[str, str]
     annotations: Mapping[str, str]
     controller: str
     """The kind of the controller that would make another; empty for a bare pod."""
@@ -63,7 +50,6 @@ class Pod:
     ending_grace_s: int | None
     """The grace that it was asked with."""
     has_empty_dir: bool
-    conditions: tuple[Condition, ...]
 
     @property
     def is_mirror(self) -> bool:
@@ -94,7 +80,6 @@ def node_of(obj: JsonObject) -> Node:
             taints=tuple(dict(taint) for taint in spec.get("taints") or ()),
             labels=_part(meta, "labels"),
             annotations=_part(meta, "annotations"),
-            conditions=_conditions(status),
         )
     except _DAMAGE as error:
         raise KubeMalformed(f"no Node: {type(error).__name__}: {error}"[:200]) from error
@@ -115,17 +100,13 @@ def pod_of(obj: JsonObject) -> Pod:
             name=_text(meta["name"]),
             namespace=_text(meta["namespace"]),
             uid=_text(meta["uid"]),
-            version=_text(meta["resourceVersion"]),
-            node=_text(spec.get("nodeName", "")),
             phase=_text(status.get("phase", "")),
-            labels=_part(meta, "labels"),
             annotations=_part(meta, "annotations"),
             controller=next((_text(one["kind"]) for one in owners if one.get("controller")), ""),
             grace_s=int(spec.get("terminationGracePeriodSeconds", 30)),
             ends_at=None if ends_at is None else datetime.fromisoformat(ends_at),
             ending_grace_s=None if ending_grace_s is None else int(ending_grace_s),
             has_empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
-            conditions=_conditions(status),
         )
     except _DAMAGE as error:
         raise KubeMalformed(f"no pod: {type(error).__name__}: {error}"[:200]) from error
@@ -142,13 +123,6 @@ def items_of(listed: JsonObject) -> tuple[tuple[JsonObject, ...], str]:
         return tuple(item for item in items), _text(listed["metadata"]["resourceVersion"])
     except _DAMAGE as error:
         raise KubeMalformed(f"no list: {type(error).__name__}: {error}"[:200]) from error
-
-
-def _conditions(status: Mapping[str, Any]) -> tuple[Condition, ...]:
-    return tuple(
-        Condition(_text(one["type"]), _text(one["status"]), _text(one.get("reason", "")))
-        for one in status.get("conditions") or ()
-    )
 
 
 def _part(obj: Mapping[str, Any], name: str) -> dict[str, Any]:

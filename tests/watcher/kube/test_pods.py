@@ -89,7 +89,8 @@ async def test_condition_is_put_on_the_pod_before_it_is_deleted(own: OwnNode) ->
     pod = await _pod(own)
     await own.pods.set_condition(pod, {"type": "DisruptionTarget", "status": "True"})
     await own.pods.delete(pod, 20)
-    assert [one.type for one in (await _pod(own)).conditions] == ["Ready", "DisruptionTarget"]
+    found = own.cluster.pod("web")["status"]["conditions"]
+    assert [one["type"] for one in found] == ["Ready", "DisruptionTarget"]
     own.cluster.lose_pod("web")
     own.cluster.add_pod("web", "node-a")
     with pytest.raises(KubeConflict):

@@ -113,7 +113,7 @@ DISRUPTED = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
 @pytest.mark.parametrize(
     ("damage", "kinds"),
     [
-        ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ["preemption"]),
+        ({"status": {"conditions": [{}, {"type": "Ready", "status": 1}]}}, ["preemption"]),
         ({"spec": {}}, ["preemption"]),
         (
             {
