@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import math
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from trainer_hooks.commands.show import show
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
+from trainer_hooks.waste.flag_types import positive
 from trainer_hooks.waste.plan_flags import add_plan_command
 from trainer_hooks.waste.report_command import add_report_command, run_report
 
@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument(
         "--window",
-        type=_seconds,
+        type=positive,
         metavar="S",
         help="seconds from SIGTERM to SIGKILL on this platform: a pod's grace, say. Without it "
         "ranks get 115 s, but count on 30 s only when they decide what to save",
@@ -173,13 +173,6 @@ def _parser() -> argparse.ArgumentParser:
     add_plan_command(commands)
     add_report_command(commands)
     return parser
-
-
-def _seconds(text: str) -> float:
-    """Read a duration; what is none is argparse's to complain of."""
-    if not 0 < (seconds := float(text)) < math.inf:
-        raise ValueError(text)
-    return seconds
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
