@@ -80,8 +80,9 @@ class Relay:
 
     async def _read(self, reader: Reception, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            while self._parts.custody.count >= HELD_LIMIT:  # noqa: ASYNC110 - rare, and brief
+            if self._parts.custody.count >= HELD_LIMIT:
                 await asyncio.sleep(_FULL_PAUSE_S)
+                continue
             try:
                 messages = await reader.receive(visibility_s=VISIBILITY_S)
             except SourceError as error:

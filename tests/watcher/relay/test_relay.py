@@ -11,6 +11,7 @@ from tests.support.moto_aws import Moto, spot_warning
 from tests.support.relaying import relaying
 from watcher.aws.ec2 import Member
 from watcher.errors import ActionRetryable
+from watcher.relay import relay as module
 from watcher.relay.delivery import RETRY_LIMIT_S, UNKNOWN_LIMIT_S
 from watcher.relay.handlers import UnknownInstance
 
@@ -202,3 +203,20 @@ async def test_relay_hands_over_all_that_it_receives_when_it_is_told_to_stop(
     seen, hidden = await asyncio.to_thread(moto.counts, relayed.url)
     assert (relayed.handler.handled["i-1"], hidden) == (1, 0)
     assert relayed.handler.handled["i-2"] + seen == 1
+
+
+async def test_full_relay_receives_no_more_when_it_is_told_to_stop(
+    moto: Moto, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it makes room for is another relay's: it ends what it holds, and takes nothing new."""
+    monkeypatch.setattr(module, "HELD_LIMIT", 1)
+    async with relaying(moto, clock) as relayed:
+        relayed.handler.may_finish.clear()
+        await relayed.send(spot_warning("i-1"))
+        await eventually(lambda: relayed.handler.tried["i-1"] == 1)
+        await relayed.send(spot_warning("i-2"))
+        await relayed.has(1, 1)
+        relayed.stop.set()
+        relayed.handler.may_finish.set()
+    assert relayed.handler.handled == {"i-1": 1}
+    await relayed.has(1, 0)
