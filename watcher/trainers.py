@@ -46,8 +46,6 @@ class Trainer:
     """One trainer, by its own word."""
 
     id: str
-    owner: int
-    """The uid whose file it is; another one's file of the same name would be another trainer."""
     pod_uid: str
     """The pod that it is in, as the downward API has told it; empty outside Kubernetes."""
     state: TrainerState
@@ -137,7 +135,6 @@ def _trainer(directory: int, name: str, boot_id: str) -> Trainer:
         raise ValueError(_FOREIGN)
     return Trainer(
         id=name.removesuffix(".json"),
-        owner=status.st_uid,
         pod_uid="" if said["pod_uid"] is None else _text(said["pod_uid"]),
         state=TrainerState(_text(said["state"])),
         heartbeat_s=_number(said["heartbeat_boottime_s"]),

@@ -34,7 +34,6 @@ def test_trainer_is_read_when_its_file_is_the_golden_one(tmp_path: Path, said: P
     assert read_trainers(tmp_path, BOOT_ID).found == (
         Trainer(
             id="a",
-            owner=os.getuid(),
             pod_uid="0f8fad5b-d9cb-469f-a165-70867728950e",
             state=TrainerState.STOPPING,
             heartbeat_s=5001.25,
