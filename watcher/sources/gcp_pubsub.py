@@ -87,11 +87,12 @@ class GcpPubsub:
     async def notices(self) -> AsyncIterator[Notice]:
         """Yield each notice once, and its withdrawal if the VM outlives it by far."""
         while True:
+            # First: what an earlier run has left may be over by now, and a message may be long off.
+            for over in self._outlived.since(self._now()):
+                yield over
             for message in await self._receive():
                 if notice := self._read(message):
                     yield notice
-            for notice in self._outlived.since(self._now()):
-                yield notice
 
     def acknowledge(self, notice: Notice) -> None:
         """Have the messages acknowledged that said this."""

@@ -222,3 +222,17 @@ async def test_notice_is_withdrawn_when_the_vm_has_outlived_it_by_far(ears: Ears
         await ears.subscribed.publish(json.dumps(OTHER))  # ends the pull that waits
         over = await ears.heard()
     assert (over.id, over.withdrawn, over.outcome) == (notice.id, True, "survived")
+
+
+async def test_notice_that_was_left_is_withdrawn_when_the_subscription_is_away(ears: Ears) -> None:
+    """It is the clock that ends it, and no message may ever come to say so."""
+    async with hearing(ears, ears.source()):
+        await ears.subscribed.publish(body(PREEMPTED))
+        notice = await ears.heard()
+    ears.clock.turn(30 + OVER_AFTER_S[NoticeKind.PREEMPTION] + 1)
+    queue = ears.hands.reception._queue
+    assert isinstance(queue, Subscription)
+    queue._path = "/v1/projects/my-proj/subscriptions/away"
+    async with hearing(ears, ears.source(notice)):
+        over = await ears.heard()
+    assert (over.id, over.withdrawn, over.outcome) == (notice.id, True, "survived")
