@@ -24,6 +24,16 @@ class TurnedClock:
         self.moment = Moment(wall, self.moment.boottime_s + by_s)
 
 
+class Seconds:
+    """A clock of durations alone; it stands still unless moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 async def eventually(holds: Callable[[], object]) -> None:
     """Wait, within a generous limit, until ``holds`` returns something true."""
     async with asyncio.timeout(20):
