@@ -57,7 +57,8 @@ class Relayed:
 
     def is_long_over(self, now: datetime) -> bool:
         """Tell, by the wall clock, whether a node that is alive has outlived it by far."""
-        return _is_over(self.told.notice.kind, self.told.notice.deadline, self.said, now)
+        ends = self.told.notice.deadline
+        return _is_over(self.told.notice.kind, ends.wall if ends else None, self.said, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +167,8 @@ def _is_long_over(entry: Mapping[str, Any], now: datetime) -> bool:
     return kind is not None and _is_over(kind, ends, said, now)
 
 
-def _is_over(
-    kind: NoticeKind, ends: Deadline | datetime | None, said: datetime | None, now: datetime
-) -> bool:
-    after_s = OVER_AFTER_S.get(kind)
-    end = ends.wall if isinstance(ends, Deadline) else ends
-    last = end or said
+def _is_over(kind: NoticeKind, ends: datetime | None, said: datetime | None, now: datetime) -> bool:
+    after_s, last = OVER_AFTER_S.get(kind), ends or said
     return after_s is not None and last is not None and now > last + timedelta(seconds=after_s)
 
 
