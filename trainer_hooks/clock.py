@@ -1,4 +1,7 @@
-"""The one clock of deadlines: CLOCK_BOOTTIME, which runs on while the machine is suspended."""
+"""The one clock of deadlines: CLOCK_BOOTTIME, which runs on while the machine is suspended.
+
+And what the kernel counts from boot: which boot it is, and when a process began.
+"""
 
 import time
 from pathlib import Path
@@ -17,6 +20,21 @@ def boot_id() -> str | None:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         return None
+
+
+def process_began_ticks(pid: int | None = None) -> int:
+    """Return when a process was started, this one if none is named, in clock ticks since boot.
+
+    Raises:
+        OSError: There is none of that number, or the system hides it.
+        ValueError: The system says something else.
+    """
+    # Field 22. The name before it, in parentheses, may hold anything. Source: proc(5)
+    path = Path("/proc", "self" if pid is None else str(pid), "stat")
+    fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    if len(fields) < 20:
+        raise ValueError(f"{path} has no start time")
+    return int(fields[19])
 
 
 def seconds_left(deadline_s: float | None) -> float | None:

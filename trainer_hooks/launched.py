@@ -10,6 +10,7 @@ import os
 import select
 from pathlib import Path
 
+from trainer_hooks.clock import process_began_ticks
 from trainer_hooks.errors import ConfigError, LauncherGoneError
 
 GRACE_VARIABLE = "REPRIEVE_GRACE_S"
@@ -71,10 +72,7 @@ def _has_died(descriptor: int) -> bool:
 
 
 def _identity(pid: int) -> str:
-    # The name in parentheses may hold anything, blanks too; the start time is the 20th after it.
-    after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    start_time = after_name.rpartition(")")[2].split()[19]
-    return f"{pid}:{start_time}:{_pid_namespace()}"
+    return f"{pid}:{process_began_ticks(pid)}:{_pid_namespace()}"
 
 
 def _pid_namespace() -> str:

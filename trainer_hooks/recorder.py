@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from trainer_hooks.clock import boottime_s, process_began_ticks
 from trainer_hooks.waste.ledger import Ledger
 from trainer_hooks.waste.records import Begin, Outcome, Part
 
@@ -102,13 +103,10 @@ class Recorder:
 def _process_age_s() -> float:
     """Return how long this process has been there: its start is part of the restart."""
     try:
-        # Field 22, after the name, which may hold spaces: ticks since boot. Source: proc(5)
-        fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
-        ticks = int(fields.rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+        began_s = process_began_ticks() / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
         return 0.0
-    began_s = ticks / os.sysconf("SC_CLK_TCK")
-    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began_s)
+    return max(0.0, boottime_s() - began_s)
 
 
 def _nodes() -> int:

@@ -1,5 +1,6 @@
 """The clock of deadlines, read from the system as it is."""
 
+import os
 import time
 from pathlib import Path
 
@@ -27,6 +28,13 @@ def test_boot_id_is_unknown_when_the_system_hides_it(
     """A sandbox without /proc is no reason to fail."""
     monkeypatch.setattr(clock, "_BOOT_ID", tmp_path / "none")
     assert clock.boot_id() is None
+
+
+def test_process_began_between_boot_and_now_whichever_way_it_is_named() -> None:
+    """This one is asked for by a ledger, the launcher's by its ranks."""
+    own = clock.process_began_ticks()
+    assert own == clock.process_began_ticks(os.getpid())
+    assert 0 < own / os.sysconf("SC_CLK_TCK") <= clock.boottime_s()
 
 
 @pytest.mark.parametrize(("deadline_s", "left_s"), [(None, None), (130.0, 30.0), (70.0, 0.0)])
