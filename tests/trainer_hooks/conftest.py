@@ -13,12 +13,20 @@ from tests.support.golden_flag import Clocks, Flag
 from tests.support.heard import Heard, listening
 from tests.support.node import Node
 from trainer_hooks import flag, stop
+from trainer_hooks.checkpoint.commit import start_attempt
+from trainer_hooks.checkpoint.layout import Attempt
 from trainer_hooks.results import RESULT_DIR_VARIABLE
 from trainer_hooks.signals import STOP_SIGNALS
 
 # A busy machine is no failure: examples are judged by what they show, not by how long they take.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Attempt:
+    """Start an attempt in the test's directory."""
+    return start_attempt(tmp_path)
 
 
 @pytest.fixture

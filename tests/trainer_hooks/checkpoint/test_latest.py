@@ -28,12 +28,6 @@ from trainer_hooks.errors import CheckpointError, UncommittedError
 SHARD = "__0_0.distcp"
 
 
-@pytest.fixture
-def attempt(tmp_path: Path) -> Attempt:
-    """Start an attempt in the test's directory."""
-    return start_attempt(tmp_path)
-
-
 def newest(root: Path) -> Checkpoint:
     """Return the newest checkpoint, which must be there."""
     checkpoint = latest_committed(root)
