@@ -149,6 +149,7 @@ class Logind:
         if manager.has_announced:
             news = []  # it comes next, and knows since when
         elif outlook.is_preparing:
+            self._delay()  # by a lock from before; since when is unknown, so there is no deadline
             news = self._coming(None)
         else:
             news = self._over()

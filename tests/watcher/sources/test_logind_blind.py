@@ -56,6 +56,24 @@ async def test_notice_stays_and_source_is_blind_when_the_bus_is_gone(
             await eventually(lambda: second.locks() == 1)
 
 
+async def test_lock_is_given_back_when_the_shutdown_began_while_the_bus_was_gone(
+    bus: PrivateBus, clock: TurnedClock
+) -> None:
+    """Nobody heard the announcement, and the lock from before delays it all the same."""
+    first, second = FakeLogind(), FakeLogind()
+    async with hearing(bus.address, clock) as ears:
+        async with first.serving(bus.address):
+            await eventually(lambda: ears.inhibitor == "held")
+            await bus.end()
+            await eventually(lambda: ears.why != "")
+        await bus.start()
+        second.is_preparing, second.limit_us = True, 600_000
+        async with second.serving(bus.address):
+            await eventually(lambda: ears.inbox.qsize() >= 1)
+            await eventually(lambda: first.locks() == 0)
+            assert ears.inhibitor == "released"
+
+
 async def test_lock_is_taken_anew_when_logind_is_another(
     bus: PrivateBus, clock: TurnedClock
 ) -> None:
