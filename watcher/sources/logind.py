@@ -7,25 +7,17 @@ most, 5 s unless that is set; without the right to a lock the shutdown is still 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 
-from watcher import setting_values
 from watcher.actions.trainer_look import TrainerLook
 from watcher.errors import SourceError
 from watcher.health import SourceHealth
-from watcher.login_manager import (
-    SYSTEM_BUS,
-    InhibitorRefused,
-    LoginManager,
-    release,
-    require_dbus_fast,
-)
+from watcher.login_manager import InhibitorRefused, LoginManager, release, require_dbus_fast
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.all_saved import AllSaved
+from watcher.sources.logind_config import READERS, LogindConfig
 from watcher.sources.road import Kinds, Opened, Road, Site
 from watcher.sources.told import Told
 
@@ -45,21 +37,6 @@ LOOK_EVERY_S = 5.0
 _AGAIN_S = 1.0
 _WITHOUT = (
     "a shutdown is heard but not delayed. For a daemon that does not run as root polkitd has to run"
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogindConfig:
-    """Whether the machine's own shutdown is heard."""
-
-    watch: str = "off"
-    """``on`` to hear it and delay it for the trainers; it needs systemd and the system bus."""
-    bus_address: str = SYSTEM_BUS
-    """The D-Bus address of the system bus."""
-
-
-READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
-    {"watch": setting_values.one_of("on", "off"), "bus_address": setting_values.text}
 )
 
 

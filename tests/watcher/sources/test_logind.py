@@ -13,7 +13,8 @@ from watcher import login_manager
 from watcher.errors import ConfigError
 from watcher.notice import Notice, NoticeKind
 from watcher.sources import all_saved, logind
-from watcher.sources.logind import ID, NAME, ROAD, LogindConfig
+from watcher.sources.logind import ID, NAME, ROAD
+from watcher.sources.logind_config import LogindConfig
 
 pytestmark = pytest.mark.e2e
 
