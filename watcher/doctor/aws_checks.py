@@ -21,8 +21,8 @@ from watcher.sources.aws_diagnosis import (
     why_no_token,
 )
 from watcher.sources.aws_instance import parse_identity, parse_instance_id
-from watcher.sources.aws_times import rfc3339_instant
-from watcher.sources.aws_words import decoded
+from watcher.sources.times import rfc3339_instant
+from watcher.sources.words import decoded
 
 CLOCK_LIMIT_S = 5.0
 """Seconds that this clock may be off: a deadline is as wrong as the clock it is told by."""

@@ -12,7 +12,8 @@ from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, rfc3339
 from watcher.sources.aws_times import any_instant
 from watcher.sources.aws_windows import SCHEDULED_WINDOW_S
-from watcher.sources.aws_words import IMDS, bare, decoded, detail, notice_id, shown, word
+from watcher.sources.aws_words import IMDS
+from watcher.sources.words import bare, decoded, detail, notice_id, shown, word
 
 SCHEDULED = "events/maintenance/scheduled"
 ASG_STATE = "autoscaling/target-lifecycle-state"

@@ -5,9 +5,10 @@ recommendations", "Instance metadata categories" (read 2026-11-30).
 """
 
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
-from watcher.sources.aws_times import rfc3339_instant
 from watcher.sources.aws_windows import HIBERNATE_WINDOW_S, SPOT_ACTIONS, SPOT_WINDOW_S
-from watcher.sources.aws_words import IMDS, bare, detail, notice_id, object_with, shown, word
+from watcher.sources.aws_words import IMDS
+from watcher.sources.times import rfc3339_instant
+from watcher.sources.words import bare, detail, notice_id, object_with, shown, word
 
 SPOT = "spot/instance-action"
 REBALANCE = "events/recommendations/rebalance"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from watcher.errors import SourceMalformed
-from watcher.sources.aws_words import bare, decoded, word
+from watcher.sources.words import bare, decoded, word
 
 INSTANCE_ID = "instance-id"
 LIFE_CYCLE = "instance-life-cycle"

@@ -8,9 +8,7 @@ notices"; AWS Health user guide, event schema; Auto Scaling user guide, lifecycl
 import re
 from datetime import UTC, datetime
 
-from watcher.sources.times import from_iso, plausible, rfc3339_instant
-
-__all__ = ["any_instant", "rfc3339_instant"]
+from watcher.sources.times import from_iso, plausible
 
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?([Zz]|[+-]\d\d(:?\d\d)?)?", re.ASCII

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher.notice import Deadline, Moment
-from watcher.sources.aws_times import any_instant, rfc3339_instant
+from watcher.sources.aws_times import any_instant
+from watcher.sources.times import rfc3339_instant
 
 AT = datetime(2026, 12, 5, 9, 0, 43, tzinfo=UTC)
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

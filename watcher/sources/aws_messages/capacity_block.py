@@ -16,7 +16,7 @@ from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
 from watcher.sources.aws_times import any_instant
 from watcher.sources.aws_windows import CAPACITY_BLOCK_WINDOW_S
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import (
     ForReservation,
     Grounds,
@@ -24,6 +24,7 @@ from watcher.sources.reading import (
     Notices,
     Reading,
 )
+from watcher.sources.words import detail, notice_id, shown, word
 
 _CUT_SHORT = timedelta(minutes=30)
 _CUT_SHORT_ULTRASERVER = timedelta(minutes=60)

@@ -11,8 +11,9 @@ from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
 from watcher.sources.aws_times import any_instant
 from watcher.sources.aws_windows import CAPACITY_BLOCK_WINDOW_S, RESERVATION_WINDOW_S
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import ForInstance, Notices, Reading
+from watcher.sources.words import detail, notice_id, shown, word
 
 
 def parse_capacity_interruption(event: Event) -> Reading:

@@ -13,9 +13,9 @@ from watcher.errors import SourceMalformed
 from watcher.notice import Moment
 from watcher.sources.aws_messages.event import Event, as_event
 from watcher.sources.aws_messages.registry import PARSERS
-from watcher.sources.aws_times import rfc3339_instant
-from watcher.sources.aws_words import decoded, word
 from watcher.sources.reading import Grounds, Ignored, Reading
+from watcher.sources.times import rfc3339_instant
+from watcher.sources.words import decoded, word
 
 MESSAGE_LIMIT_BYTES = 1_048_576
 """Largest message that SQS carries. Source: SQS API reference, SendMessage (read 2026-11-30)."""

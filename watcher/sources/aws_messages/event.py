@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from watcher.errors import SourceMalformed
 from watcher.notice import Deadline, Moment
-from watcher.sources.aws_times import rfc3339_instant
-from watcher.sources.aws_words import word
+from watcher.sources.times import rfc3339_instant
+from watcher.sources.words import word
 
 _INSTANCE_ID = re.compile(r"i-[A-Za-z0-9-]{1,62}", re.ASCII)
 

@@ -13,8 +13,9 @@ from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event, as_instance_id
 from watcher.sources.aws_times import any_instant
 from watcher.sources.aws_windows import SCHEDULED_WINDOW_S
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices, Reading
+from watcher.sources.words import detail, notice_id, shown, word
 
 _OVER = ("_CANCELED", "_CANCELLED", "_COMPLETE", "_COMPLETED")
 """Ends of codes that take an announcement back. There is no closed list of codes, so any other

@@ -10,7 +10,7 @@ import re
 from watcher.aws.hook import LifecycleHook
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import (
     ForInstance,
     Grounds,
@@ -18,6 +18,7 @@ from watcher.sources.reading import (
     Notices,
     Reading,
 )
+from watcher.sources.words import detail, notice_id, shown, word
 
 _TOLD = ("AutoScalingGroupName", "LifecycleHookName", "Origin", "Destination")
 

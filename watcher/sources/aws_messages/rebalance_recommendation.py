@@ -5,8 +5,9 @@ Source: EC2 user guide, "EC2 instance rebalance recommendations" (read 2026-11-3
 
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
-from watcher.sources.aws_words import QUEUE, detail, notice_id
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import ForInstance, Notices, Reading
+from watcher.sources.words import detail, notice_id
 
 
 def parse_rebalance_recommendation(event: Event) -> Reading:

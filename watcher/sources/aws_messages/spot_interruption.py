@@ -6,8 +6,9 @@ Source: EC2 user guide, "Spot Instance interruption notices" (read 2026-11-30).
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
 from watcher.sources.aws_windows import SPOT_ACTIONS, spot_window_s
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import ForInstance, Notices, Reading
+from watcher.sources.words import detail, notice_id, shown, word
 
 
 def parse_spot_interruption(event: Event) -> Reading:

@@ -6,8 +6,9 @@ Source: EC2 user guide, "Monitor instance state changes using Amazon EventBridge
 from watcher.errors import SourceMalformed
 from watcher.notice import Notice, NoticeKind
 from watcher.sources.aws_messages.event import Event
-from watcher.sources.aws_words import QUEUE, detail, notice_id, shown, word
+from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices, Reading
+from watcher.sources.words import detail, notice_id, shown, word
 
 _ENDING = ("stopping", "stopped", "shutting-down", "terminated")
 

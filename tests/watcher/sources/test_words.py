@@ -1,9 +1,9 @@
-"""JSON, words and ids of AWS's, taken in without surprises."""
+"""JSON, words and ids of a cloud's, taken in without surprises."""
 
 import pytest
 
 from watcher.errors import SourceMalformed
-from watcher.sources.aws_words import decoded, detail, notice_id, object_with, shown, word
+from watcher.sources.words import decoded, detail, notice_id, object_with, shown, word
 
 
 @pytest.mark.parametrize("body", [b'{"a": 1}', '{"a": 1}', "\ufeff{}", b"\xef\xbb\xbf[]"])
