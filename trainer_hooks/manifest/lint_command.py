@@ -17,7 +17,7 @@ _SWALLOWED = (
     (re.compile(r"\|\|\s*(true\b|:|exit 0)"), "|| true"),
     (re.compile(r"(;|\n|&&)[ \t]*exit 0\Z"), "exit 0 at the end"),
     (
-        re.compile(r"trap\s+(['\"])[^'\"]*exit(\s+0)?\s*;?\s*\1\s+[A-Z0-9 ]*TERM"),
+        re.compile(r"trap\s+(['\"])[^'\"]*exit(\s+0)?\s*(;\s*)?\1\s+([A-Z0-9][A-Z0-9 ]*)?TERM"),
         "exit 0 on SIGTERM",
     ),
 )

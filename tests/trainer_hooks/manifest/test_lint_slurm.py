@@ -49,6 +49,8 @@ def test_signal_to_the_batch_script_is_fine_when_it_is_trapped() -> None:
         "#!/bin/sh\n#SBATCH -J a\n" + "srun a " * 60_000,
         "#!/bin/sh\n" + "#SBATCH --signal=B:A@1\n" * 15_000 + "trap a " * 20_000,
         "#!/bin/sh\n#SBATCH\n" + "\n" * 400_000,
+        "#!/bin/sh\n#SBATCH\ntorchrun a\ntrap 'exit" + " " * 400_000 + "x",
+        "#!/bin/sh\n#SBATCH\ntorchrun a\ntrap 'exit' " + " " * 400_000 + "x",
         (
             f"#!/bin/sh\n#SBATCH --signal=TERM@{'9' * 5000}\n"
             f"reprieve-trainer launch --window={'9' * 5000}"
