@@ -73,6 +73,15 @@ class CloudCallFailed(WatcherError):
         self.code = code
 
 
+def first_line(text: str) -> str:
+    """Return what of a cloud's words may stand in a message, and so in a log.
+
+    Only the first line: a refused signature repeats the request, token and all.
+    """
+    line = text.strip().partition("\n")[0]
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
 class AwsCallFailed(CloudCallFailed):
     """Raised when a call of an AWS API has failed."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from watcher.errors import AwsCallFailed, ConfigError
+from watcher.errors import AwsCallFailed, ConfigError, first_line
 
 CONNECT_LIMIT_S = 3.0
 """Longest wait for a connection, in seconds."""
@@ -131,7 +131,7 @@ def failing_as(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         refusal: dict[str, Any] = error.response.get("Error", {})
-        code, said = str(refusal.get("Code", "")), _first_line(str(refusal.get("Message", "")))
+        code, said = str(refusal.get("Code", "")), first_line(str(refusal.get("Message", "")))
         message = f"{what}: {code}: {said}"[:512]
         raise AwsCallFailed(message, outcome=_outcome(code), code=code) from error
     except (ConnectTimeoutError, ReadTimeoutError) as error:
@@ -141,7 +141,7 @@ def failing_as(what: str) -> Iterator[None]:
         raise AwsCallFailed(f"{what}: no credentials: {hint}", outcome="credentials") from error
     except (BotoCoreError, OSError) as error:
         outcome = _NOT_SET_UP.get(type(error).__name__, "connection")
-        raise AwsCallFailed(f"{what}: {_first_line(str(error))}"[:512], outcome=outcome) from error
+        raise AwsCallFailed(f"{what}: {first_line(str(error))}"[:512], outcome=outcome) from error
     except AwsCallFailed:
         raise
     except Exception as error:  # botocore raises any class at an answer that is not AWS's
@@ -166,12 +166,6 @@ def pages(
             return
         arguments["NextToken"] = page["NextToken"]
     raise AwsCallFailed(f"{what}: has no end", outcome="malformed")
-
-
-def _first_line(text: str) -> str:
-    """Return what may stand in a log: a refused signature repeats the request, token and all."""
-    line = text.strip().partition("\n")[0]
-    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _outcome(code: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from watcher.errors import ConfigError, GcpCallFailed
+from watcher.errors import ConfigError, GcpCallFailed, first_line
 
 ANSWER_LIMIT_S = 20.0
 """Longest wait for an answer, in seconds; a page of a list takes seconds in a large project."""
@@ -187,6 +187,5 @@ def _failing_as(what: str) -> Iterator[None]:
 
 
 def _failed(what: str, error: Exception, outcome: str) -> GcpCallFailed:
-    line = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
-    why = "".join(c if c.isprintable() else "?" for c in line)
+    why = first_line(f"{type(error).__name__}: {error}")
     return GcpCallFailed(f"Compute API, {what}: {why}"[:512], outcome=outcome)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from watcher.errors import GcpCallFailed, SourceError
+from watcher.errors import GcpCallFailed, SourceError, first_line
 from watcher.gcp.metadata import GcpMetadata
 from watcher.httpclient import Answer, HttpClient
 
@@ -97,7 +97,6 @@ def _refusal(what: str, status: int, said: Mapping[str, Any]) -> GcpCallFailed:
     code = words.get("status")
     code = code if isinstance(code, str) and code.replace("_", "").isalpha() else ""
     why = words.get("message")
-    line = why.strip().partition("\n")[0] if isinstance(why, str) else ""
-    line = "".join(c if c.isprintable() else "?" for c in line)
+    line = first_line(why) if isinstance(why, str) else ""
     message = f"{what}: {status} {code}: {line}".removesuffix(": ")[:512]
     return GcpCallFailed(message, outcome=_OUTCOMES.get(status, "refused"), code=code)
