@@ -57,6 +57,7 @@ class Run:
         self._exits = exits
         self._stop: Decision | None = None
         self._passed = RESTORING
+        self._holding = threading.Lock()
         self._report = Report()
         self.recorder = Recorder()
         """Keeps this start's ledger."""
@@ -130,9 +131,8 @@ class Run:
 
     def save_at_stop(self) -> None:
         """Save the step reached if that was agreed, once the save in flight is out of the way."""
-        if self.saves is not None and self._stop is not None:
-            if self._stop.at_stop is not AtStop.EMERGENCY:
-                return
+        is_agreed = self._stop is not None and self._stop.at_stop is AtStop.EMERGENCY
+        if self.saves is not None and is_agreed:
             is_free = self.saves.wait(self.guard.leave_by_s)
             if self.departure.agree(f"emergency/{self.step}", mine=is_free):
                 self.saves.save(self.step)
@@ -230,18 +230,19 @@ class Run:
 
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""
-        stop = self.agreement.stop
-        self._status.nudge()
-        if self.saves is not None:
-            self.saves.hurry(is_hurried=stop is not None)
-        if stop is None:
-            self.guard.disarm()
-            return
-        if stop.outcome is Outcome.STOP and not self.has_stopped:
-            self.overdue.expect()
-        own = self._listener.pending()
-        self.guard.arm(self.agreement.deadline_s)
-        self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)
+        with self._holding:  # or one that has looked before a withdrawal would arm after it
+            stop = self.agreement.stop
+            self._status.nudge()
+            if self.saves is not None:
+                self.saves.hurry(is_hurried=stop is not None)
+            if stop is None:
+                self.guard.disarm()
+                return
+            if stop.outcome is Outcome.STOP and not self.has_stopped:
+                self.overdue.expect()
+            own = self._listener.pending()
+            self.guard.arm(self.agreement.deadline_s)
+            self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)
 
     def _leave_now(self) -> None:
         """End the process from the guard's thread, with whatever is done by now."""
