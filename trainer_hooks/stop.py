@@ -113,7 +113,8 @@ class StopListener:
             if self._launcher in ready:
                 poll.unregister(self._launcher)
                 self._launcher_is_gone = True
-                self._on_orphaned(boottime_s() + (self._grace_s or ORPHAN_LIMIT_S))
+                limit_s = ORPHAN_LIMIT_S if self._grace_s is None else self._grace_s
+                self._on_orphaned(boottime_s() + limit_s)
             if events is not None:
                 events.read(timeout=0)
             if not self._closing.is_set():

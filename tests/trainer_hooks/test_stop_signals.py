@@ -99,17 +99,20 @@ def test_signal_counts_when_the_flag_is_only_advice(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("events_only")
-def test_launchers_death_is_a_stop_when_it_is_heard_through_its_descriptor(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("grace_s", "limit_s"), [(None, ORPHAN_LIMIT_S), (30.0, 30.0), (0.0, 0.0)])
+def test_launchers_death_is_a_stop_when_it_is_heard_through_its_descriptor(
+    tmp_path: Path, grace_s: float | None, limit_s: float
+) -> None:
     """An orphan must not train on; a flag that says more still counts before it."""
     launcher = subprocess.Popen(["sleep", "60"])
-    heard = Heard(tmp_path, launcher=os.pidfd_open(launcher.pid))
+    heard = Heard(tmp_path, launcher=os.pidfd_open(launcher.pid), grace_s=grace_s)
     heard.listener.start()
     began_s = boottime_s()
     launcher.kill()
     launcher.wait()
     heard.wait_for("launcher-gone")
     (gone_by_s,) = heard.gone_by_s
-    assert gone_by_s >= began_s + ORPHAN_LIMIT_S
+    assert began_s + limit_s <= gone_by_s <= boottime_s() + limit_s
     put_flag(tmp_path, notice_id="flag")
     heard.wait_for("launcher-gone", "flag")
     heard.listener.close()
