@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from tests.fakes.kube.access import ADMIN, Call
 from tests.fakes.kube.server import FakeApiServer, fake_api_server
@@ -34,16 +33,26 @@ class Calls(list[Call]):
         self.pid = 0
         self.left = 0
         """How many calls the process may still make; 0 for any number."""
+        self.counts_nodes = False
+        """Whether those about the Node are among them."""
+        self.after_s = 0.0
+        """Seconds that it lives on after the last one, as it may be in the middle of anything."""
         self.has_killed = False
 
     def append(self, call: Call) -> None:
-        """Note a call, and end the process before it has the answer if it was its last one."""
+        """Note a call, and end the process if it was its last one: at once, it has no answer."""
         super().append(call)
-        if self.left and call.verb != "watch" and call.resource != "nodes":
+        if self.left and call.verb != "watch" and (self.counts_nodes or call.resource != "nodes"):
             self.left -= 1
             if self.left == 0:
                 self.has_killed = True
-                os.kill(self.pid, signal.SIGKILL)
+                if self.after_s:
+                    asyncio.get_running_loop().call_later(self.after_s, self._kill, self.pid)
+                else:
+                    self._kill(self.pid)
+
+    def _kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
 
 
 class KilledDrain:
@@ -74,9 +83,12 @@ class KilledDrain:
         """Withdraw it."""
         self._notice.answers(1)
 
-    async def start(self, *, calls: int = 0) -> WatcherProcess:
-        """Start a daemon that may make so many calls, or any number."""
+    async def start(
+        self, *, calls: int = 0, counts_nodes: bool = False, after_s: float = 0.0
+    ) -> WatcherProcess:
+        """Start a daemon that may make so many calls, or any number; see :class:`Calls`."""
         self.calls.left, self.calls.has_killed = 0, False
+        self.calls.counts_nodes, self.calls.after_s = counts_nodes, after_s
         self.daemon = await WatcherProcess.start(
             self._root / "run",
             self._cloud,
@@ -94,15 +106,6 @@ class KilledDrain:
     def in_vain(self) -> list[str]:
         """Return the name of a pod for each time that it was asked to end after it was gone."""
         return [call.name for call in self._asked() if call.status in (404, 409)]
-
-    def node(self) -> dict[str, Any]:
-        """Return the Node but for its versions and annotations that are not there."""
-        node = self.cluster.node(NODE)
-        for name in ("resourceVersion", "generation"):
-            node["metadata"].pop(name)
-        if not node["metadata"].get("annotations"):
-            node["metadata"].pop("annotations", None)
-        return node
 
     def _asked(self) -> list[Call]:
         wanted = (("create", "pods/eviction"), ("delete", "pods"))

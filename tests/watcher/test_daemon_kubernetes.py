@@ -73,8 +73,7 @@ async def _reaches(watcher: WatcherProcess, outcome: str) -> None:
 
 def _node(cluster: FakeApiServer) -> dict[str, Any]:
     node = cluster.cluster.node("node-a")
-    for name in ("resourceVersion", "generation"):
-        del node["metadata"][name]
+    del node["metadata"]["resourceVersion"]
     return node
 
 

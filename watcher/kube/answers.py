@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +35,7 @@ _BY_STATUS: Mapping[int, Callable[[str], KubeError]] = MappingProxyType(
         401: KubeUnavailable,
         403: KubeForbidden,
         404: KubeNotFound,
+        408: KubeUnavailable,  # of a proxy that could not pass it on
         409: KubeConflict,
         410: KubeGone,
     }
@@ -68,7 +71,7 @@ def refusal(status: int, body: bytes, headers: Mapping[str, str], what: str) -> 
         if _is_budget(said):
             return KubeBlocked(message, retry_after_s=retry_after_s)
         return KubeThrottled(message, retry_after_s=retry_after_s)
-    if status >= 500 or status < 300:
+    if status >= 500 or status < 400:
         return KubeUnavailable(message)
     return _BY_STATUS.get(status, KubeRefused)(message)
 
@@ -78,6 +81,15 @@ def stated(status: JsonObject, what: str) -> KubeError:
     code = status.get("code")
     number = code if isinstance(code, int) else 500
     return refusal(number, json.dumps(status).encode(), {}, what)
+
+
+def stamped(headers: Mapping[str, str]) -> datetime | None:
+    """Return the server's clock as an answer shows it, in whole seconds; None where it does not."""
+    try:
+        at = parsedate_to_datetime(headers.get("Date", ""))
+    except (ValueError, OverflowError):
+        return None
+    return None if at.tzinfo is None else at
 
 
 def _is_budget(status: JsonObject) -> bool:

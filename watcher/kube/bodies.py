@@ -1,5 +1,6 @@
 """Reads the API server's answers up to a limit, and makes aiohttp's errors ours."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ BODY_LIMIT_BYTES = 16 * 1024 * 1024
 LINE_LIMIT_BYTES = 4 * 1024 * 1024
 """Longest line of a watch: etcd takes objects of up to 1.5 MiB."""
 
-_REFUSAL_LIMIT_BYTES = 64 * 1024
+REFUSAL_LIMIT_BYTES = 64 * 1024
 
 
 @contextmanager
@@ -35,7 +36,7 @@ async def require_success(response: aiohttp.ClientResponse, what: str) -> None:
         KubeError: It was refused.
     """
     if not 200 <= response.status < 300:
-        body = await whole(response, what, _REFUSAL_LIMIT_BYTES)
+        body = await whole(response, what, REFUSAL_LIMIT_BYTES)
         raise refusal(response.status, body, response.headers, what)
 
 
@@ -54,16 +55,20 @@ async def whole(response: aiohttp.ClientResponse, what: str, limit_bytes: int) -
     return bytes(body)
 
 
-async def lines(response: aiohttp.ClientResponse, what: str) -> AsyncIterator[bytes]:
-    """Yield each line until the stream ends in order.
+async def lines(
+    response: aiohttp.ClientResponse, what: str, silence_s: float
+) -> AsyncIterator[bytes]:
+    """Yield each line until the stream ends in order; a whole one within every ``silence_s``.
 
     Raises:
+        TimeoutError: None has come.
         KubeUnavailable: It has broken off within a line.
         KubeMalformed: A line is longer than the limit.
     """
     while True:
         try:
-            line = await response.content.readuntil(b"\n")
+            async with asyncio.timeout(silence_s):
+                line = await response.content.readuntil(b"\n")
         except ValueError as error:
             response.close()
             raise KubeMalformed(f"{what}: a line of more than {LINE_LIMIT_BYTES} bytes") from error

@@ -6,16 +6,18 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
 import aiohttp
 
 from watcher.errors import KubeError, KubeUnavailable
-from watcher.kube.answers import JsonObject, parsed
+from watcher.kube.answers import JsonObject, parsed, stamped
 from watcher.kube.bodies import (
     BODY_LIMIT_BYTES,
     LINE_LIMIT_BYTES,
+    REFUSAL_LIMIT_BYTES,
     as_ours,
     lines,
     require_success,
@@ -79,6 +81,7 @@ class KubeClient:
         self._url = place.url.rstrip("/")
         self._tls = tls
         self._limit_s = limit_s
+        self._timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_LIMIT_S)
         self._token = TokenFile(place.token_file, asyncio.get_running_loop().time)
         self._session: aiohttp.ClientSession | None = None
 
@@ -92,6 +95,7 @@ class KubeClient:
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"Accept-Encoding": "identity", "User-Agent": "reprieve-watcher"},
+            auto_decompress=False,  # a few bytes might be gigabytes then, and none was asked for
             trust_env=False,
         )
         return self
@@ -107,7 +111,14 @@ class KubeClient:
 
     async def get(self, path: str, **query: str) -> JsonObject:
         """Return the object or list at a path; raises as :meth:`send` does."""
-        return await self.send("GET", path, query=query)
+        return (await self.dated(path, **query))[0]
+
+    async def dated(self, path: str, **query: str) -> tuple[JsonObject, datetime | None]:
+        """Return what is at a path, and the server's clock then; raises as :meth:`send` does.
+
+        Times in objects are by that clock, which may be far from ours. None if it is not told.
+        """
+        return await self._asked(_Request("GET", path, query, self._timeout))
 
     async def send(
         self,
@@ -128,11 +139,8 @@ class KubeClient:
             asked["dryRun"] = "All"
         data = None if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"Content-Type": media}
-        timeout = aiohttp.ClientTimeout(total=self._limit_s, sock_connect=CONNECT_LIMIT_S)
-        request = _Request(method, path, asked, timeout, data, headers)
-        async with self._answered(request) as response:
-            what = f"{method} {path}"
-            return parsed(await whole(response, what, BODY_LIMIT_BYTES), what)
+        request = _Request(method, path, asked, self._timeout, data, headers)
+        return (await self._asked(request))[0]
 
     @asynccontextmanager
     async def lines(
@@ -143,7 +151,7 @@ class KubeClient:
         Raises:
             KubeError: It was refused, has gone silent, or has broken off.
         """
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_LIMIT_S, sock_read=silence_s)
+        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_LIMIT_S)
         what = f"watch {path}"
         with as_ours(what):
             async with (
@@ -151,7 +159,7 @@ class KubeClient:
                 self._answered(_Request("GET", path, query, timeout)) as response,
             ):
                 limit.reschedule(None)
-                yield lines(response, what)
+                yield lines(response, what, silence_s)
 
     async def keep_warm(self) -> None:
         """Keep a connection open until cancelled, whatever becomes of each request."""
@@ -159,6 +167,12 @@ class KubeClient:
             with suppress(KubeError):
                 await self.get("/version")
             await asyncio.sleep(WARM_EVERY_S)
+
+    async def _asked(self, request: _Request) -> tuple[JsonObject, datetime | None]:
+        what = f"{request.method} {request.path}"
+        async with self._answered(request) as response:
+            body = await whole(response, what, BODY_LIMIT_BYTES)
+            return parsed(body, what), stamped(response.headers)
 
     @asynccontextmanager
     async def _answered(self, request: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -184,6 +198,6 @@ class KubeClient:
                         await require_success(response, what)
                         yield response
                         return
-                    await response.read()
+                    await whole(response, what, REFUSAL_LIMIT_BYTES)
             token = await self._token.renewed(token)
         raise KubeUnavailable(f"{what}: 401, the token is not good, and there is no newer one")

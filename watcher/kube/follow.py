@@ -107,6 +107,8 @@ class Follower:
             listed = await self._client.get(self._path, **query)
             objects, now = items_of(listed)
             token = str(listed["metadata"].get("continue") or "")
+            if not token.isprintable():
+                raise KubeMalformed(f"list {self._path}: goes on at {token[:64]!r}")
             version = now if is_first else version
             yield Listed(objects, is_first, is_last=not token)
             is_first = False
@@ -135,7 +137,8 @@ class Follower:
             raise stated(obj, what)
         meta = obj.get("metadata")
         version = meta.get("resourceVersion") if isinstance(meta, dict) else None
-        if not isinstance(version, str) or kind not in (*_CHANGES, "BOOKMARK"):
+        is_known = kind in (*_CHANGES, "BOOKMARK")
+        if not isinstance(version, str) or not version.isprintable() or not is_known:
             raise KubeMalformed(f"{what}: {kind!s:.32} without a version: {line[:64]!r}")
         self._version, self._is_fresh = version, False
         return Still() if kind == "BOOKMARK" else Changed(obj, kind == "DELETED")

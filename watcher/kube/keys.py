@@ -24,3 +24,11 @@ CONDITION = "ReclaimPending"
 NO_LOAD_BALANCER = "node.kubernetes.io/exclude-from-external-load-balancers"
 """Label that takes a Node out of load balancers, whatever its value. Source: Kubernetes
 documentation, "Well-known labels, annotations and taints" (read 2026-11-30)."""
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""Taint of a Node whose machine is off for certain: Kubernetes ends its pods without waiting for
+them. Source: Kubernetes documentation, "Well-known labels, annotations and taints" (read
+2026-11-30)."""
+
+ENDED_BOOT = PREFIX + "out-of-service"
+"""Annotation of a Node that the relay has taken out of service: which boot of it has ended."""

@@ -1,10 +1,14 @@
 """Calls about the pods on one node."""
 
+import logging
 from collections.abc import Mapping
 from urllib.parse import quote
 
+from watcher.errors import KubeMalformed
 from watcher.kube.client import STRATEGIC, KubeClient
 from watcher.kube.objects import Pod, items_of, pod_of
+
+log = logging.getLogger(__name__)
 
 PODS = "/api/v1/pods"
 
@@ -21,12 +25,25 @@ class PodApi:
         self._client = client
         self.selector = f"spec.nodeName={node}"
         """What of all pods are this node's, for a list and for a watch."""
+        self._odd: list[str] = []
 
     async def list(self, labels: str | None = None) -> tuple[Pod, ...]:
-        """Return every pod on the node, or those whose labels fit a selector; raises KubeError."""
+        """Return every pod on the node, or those whose labels fit a selector; raises KubeError.
+
+        One that makes no sense hides no other: it is told in the log, and can only be left alone.
+        """
         query = {"labelSelector": labels} if labels else {}
-        listed = await self._client.get(PODS, fieldSelector=self.selector, **query)
-        return tuple(pod_of(item) for item in items_of(listed)[0])
+        listed, seen_at = await self._client.dated(PODS, fieldSelector=self.selector, **query)
+        found, odd = [], []
+        for item in items_of(listed)[0]:
+            try:
+                found.append(pod_of(item, seen_at))
+            except KubeMalformed as error:
+                odd.append(str(error))
+        if odd and odd != self._odd:  # a drain lists every second
+            log.warning("pods not understood count=%d why=%s", len(odd), odd[0])
+        self._odd = odd
+        return tuple(found)
 
     async def evict(self, pod: Pod, grace_s: int) -> None:
         """Ask the pod to end within ``grace_s`` seconds, if its budget allows it.

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
+from tests.fakes.kube.cluster import MIRROR
 from tests.fakes.kube.server import fake_api_server
 from tests.support.kube import PODS, Kube
 
@@ -112,4 +113,20 @@ async def test_deletion_conflicts_when_the_uid_is_another_pods(kube: Kube) -> No
     """A pod of the same name that has come since is left alone."""
     kube.cluster.add_pod("web", "node-a")
     assert await _delete(kube, preconditions={"uid": "another"}) == 409
+    assert kube.cluster.terminating() == []
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "mirror"])
+async def test_pod_is_there_again_when_it_is_a_daemonsets_or_the_kubelets_own(
+    kube: Kube, kind: str
+) -> None:
+    """So that it is no use to end it: another one is there at once, on the node that is to go."""
+    annotations = {MIRROR: "1"} if kind == "mirror" else {}
+    owner = "Node" if kind == "mirror" else kind
+    before = kube.cluster.add_pod("web", "node-a", owner=owner, annotations=annotations)
+    assert await _delete(kube) == 200
+    kube.cluster.finish_pod("web")
+    after = kube.cluster.pod("web")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["spec"]["nodeName"] == "node-a"
     assert kube.cluster.terminating() == []

@@ -1,5 +1,6 @@
 """What a test puts into the cluster, and plays there: kubelet, controllers, other people."""
 
+import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
@@ -7,6 +8,9 @@ from tests.fakes.kube.kinds import BUDGET, EVENT, NODE, POD, Obj
 from tests.fakes.kube.store import Store, stamp
 
 NAMESPACE = "team-a"
+
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of a pod that the kubelet has from a file."""
 
 
 class Cluster:
@@ -33,6 +37,12 @@ class Cluster:
     def node(self, name: str) -> Obj:
         """Return a Node as it is."""
         return self._store.get(NODE, "", name)
+
+    def content(self, name: str) -> bytes:
+        """Return all of a Node but its version, as bytes that are the same for the same Node."""
+        node = self.node(name)
+        del node["metadata"]["resourceVersion"]
+        return json.dumps(node, sort_keys=True).encode()
 
     def edit_node(self, name: str, **spec: object) -> Obj:
         """Change a Node's spec as another controller does; None takes a field away."""
@@ -102,10 +112,21 @@ class Cluster:
         return [one["metadata"]["name"] for one in found if "deletionTimestamp" in one["metadata"]]
 
     def finish_pod(self, name: str, namespace: str = NAMESPACE) -> None:
-        """Play the kubelet: a pod that was asked to end has ended, and is taken away."""
+        """Play the kubelet: a pod that was asked to end has ended, and is taken away.
+
+        One that the kubelet has from a file, or that is a DaemonSet's, is there again at once.
+        """
         pod = self.pod(name, namespace)
         assert "deletionTimestamp" in pod["metadata"], f"nobody has asked {name} to end"
         self._store.remove(POD, namespace, name)
+        meta = pod["metadata"]
+        owners = {one["kind"] for one in meta.get("ownerReferences", ())}
+        if MIRROR in meta.get("annotations", {}) or "DaemonSet" in owners:
+            kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
+            again = {key: meta[key] for key in kept if key in meta}
+            self._store.create(
+                POD, {"metadata": again, "spec": pod["spec"], "status": pod["status"]}
+            )
 
     def lose_pod(self, name: str, namespace: str = NAMESPACE) -> None:
         """Take a pod away at once, as a forced delete does."""

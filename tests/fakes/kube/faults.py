@@ -19,11 +19,25 @@ class Trouble(StrEnum):
     """All is done, and the connection ends before the answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """What is answered in the API server's place; nothing is done."""
+
+    body: bytes
+    status: int = 200
+    encoding: str = ""
+    """As the header Content-Encoding says."""
+
+
+What = Refusal | Trouble | Garbage
+"""Each way in which a request can be spoilt."""
+
+
 @dataclass(slots=True)
 class Fault:
     """One thing that goes wrong, for the requests that it fits; ``*`` fits all."""
 
-    what: Refusal | Trouble
+    what: What
     verb: str = "*"
     resource: str = "*"
     name: str = "*"
@@ -45,7 +59,7 @@ class Faults:
 
     def add(
         self,
-        what: Refusal | Trouble,
+        what: What,
         *,
         verb: str = "*",
         resource: str = "*",
@@ -61,7 +75,7 @@ class Faults:
         lifted, self._lifted = self._lifted, asyncio.Event()
         lifted.set()
 
-    def next(self, target: Target) -> Refusal | Trouble | None:
+    def next(self, target: Target) -> What | None:
         """Return what becomes of a request; None where nothing is wrong."""
         for fault in self._faults:
             if fault.fits(target) and fault.times != 0:

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from tests.fakes.kube.access import Access, Call, Subject, Target, require
 from tests.fakes.kube.api import Api
 from tests.fakes.kube.cluster import Cluster
 from tests.fakes.kube.discovery import described
-from tests.fakes.kube.faults import Faults, Trouble
+from tests.fakes.kube.faults import Faults, Garbage, Trouble
 from tests.fakes.kube.kinds import Obj, kind_at
 from tests.fakes.kube.refusals import Refusal, bad_request
 from tests.fakes.kube.store import Store
@@ -68,6 +69,7 @@ class FakeApiServer:
     async def back(self, port: int = 0) -> None:
         """Take connections, after :meth:`away` at the same address as before."""
         app = web.Application()
+        app.on_response_prepare.append(self._date)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
         await runner.setup()
@@ -76,6 +78,9 @@ class FakeApiServer:
         scheme = "https" if self._tls else "http"
         self.url = "{}://{}:{}".format(scheme, *runner.addresses[0][:2])
         self._runner = runner
+
+    async def _date(self, _request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = format_datetime(self.store.now(), usegmt=True)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
@@ -97,6 +102,8 @@ class FakeApiServer:
             trouble = self.faults.next(target)
             if isinstance(trouble, Refusal):
                 raise trouble
+            if isinstance(trouble, Garbage):
+                return _said(trouble)
             if trouble in (Trouble.HANG, Trouble.RESET):
                 return await self._dropped(request, trouble)
             require(subject, target)
@@ -197,6 +204,11 @@ def _json(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON it was
 
 def _sent(status: int, shown: Obj, refusal: Refusal | None = None) -> web.Response:
     return web.json_response(shown, status=status, headers=refusal.headers if refusal else None)
+
+
+def _said(garbage: Garbage) -> web.Response:
+    headers = {"Content-Encoding": garbage.encoding} if garbage.encoding else None
+    return web.Response(body=garbage.body, status=garbage.status, headers=headers)
 
 
 def _wall() -> datetime:

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tests.fakes.kube.kinds import Kind, Obj
+from tests.fakes.kube.kinds import NODE, Kind, Obj
 from tests.fakes.kube.refusals import already_exists, conflict, expired, not_found
 
 Key = tuple[str, str, str]
@@ -68,8 +68,9 @@ class Store:
             raise already_exists(kind, key[2])
         meta.setdefault("uid", str(uuid.uuid4()))
         meta.setdefault("creationTimestamp", stamp(self.now()))
-        if "spec" in made:
+        if "spec" in made and kind != NODE:  # which has none
             meta.setdefault("generation", 1)
+        _leave_out_the_empty(made)
         return self._put(kind, key, made, "ADDED")
 
     def replace(self, kind: Kind, obj: Obj) -> Obj:
@@ -85,6 +86,7 @@ class Store:
         said = made["metadata"].setdefault("resourceVersion", _version(before))
         if said != _version(before):
             raise conflict(kind, key[2])
+        _leave_out_the_empty(made)
         if made == before:
             return made
         if made.get("spec") != before.get("spec") and "generation" in before["metadata"]:
@@ -133,6 +135,17 @@ class Store:
 def stamp(wall: datetime) -> str:
     """Return an instant as objects carry it: whole seconds."""
     return wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _leave_out_the_empty(obj: Obj) -> None:
+    """Have no maps and lists in the metadata with nothing in them: on the wire there are none."""
+    meta = obj["metadata"]
+    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
+        if not meta.get(name, True):
+            del meta[name]
+    spec = obj.get("spec")
+    if isinstance(spec, dict) and not spec.get("taints", True):
+        del spec["taints"]
 
 
 def _key(kind: Kind, obj: Obj) -> Key:

@@ -64,9 +64,10 @@ async def _says(body: bytes) -> AsyncIterator[str]:
         (timed_out(), KubeUnavailable),
         (busy(), KubeThrottled),
         (invalid(NODE_KIND, "node-a", "spec", "why"), KubeRefused),
-        (Refusal(302, "Found", "elsewhere"), KubeRefused),
+        (Refusal(302, "Found", "elsewhere"), KubeUnavailable),
+        (Refusal(408, "Timeout", "of a proxy"), KubeUnavailable),
     ],
-    ids=["403", "410", "500", "504", "429", "422", "302"],
+    ids=["403", "410", "500", "504", "429", "422", "302", "408"],
 )
 async def test_call_fails_as_what_the_answer_means(
     own: OwnNode, refusal: Refusal, error: type[KubeError]
