@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from watcher.actions.drain_plan import Ask, Deed
 from watcher.actions.drain_window import Window
@@ -15,7 +14,6 @@ from watcher.errors import (
     KubeNotFound,
     KubeRefused,
     KubeThrottled,
-    KubeUnavailable,
 )
 from watcher.kube.objects import Pod
 from watcher.kube.pods import PodApi
@@ -75,15 +73,9 @@ class DrainCalls:
 
     async def _carry_out(self, ask: Ask, at_a_time: asyncio.Semaphore) -> None:
         async with at_a_time:
-            window = self._window()
-            if window is None:  # withdrawn, or over, since the plan was made
-                return
             pod = ask.pod
-            grace_s = ask.grace_s
-            if ask.deed is not Deed.SHORTEN:
-                grace_s = min(grace_s, window.grace_s(self._now()))
             try:
-                await self._call(ask, grace_s)
+                grace_s = await self._call(ask)
             except _GONE:
                 log.info("pod is gone pod=%s", name_of(pod))
             except KubeBlocked as error:
@@ -97,21 +89,41 @@ class DrainCalls:
             except KubeError as error:
                 self.failed = str(error)
             else:
-                self.blocked.pop(pod.uid, None)
-                log.info(
-                    "pod asked to end pod=%s by=%s grace_s=%d", name_of(pod), ask.deed, grace_s
-                )
+                if grace_s is not None:
+                    self.blocked.pop(pod.uid, None)
+                    log.info(
+                        "pod asked to end pod=%s by=%s grace_s=%d", name_of(pod), ask.deed, grace_s
+                    )
 
-    async def _call(self, ask: Ask, grace_s: int) -> None:
+    async def _call(self, ask: Ask) -> int | None:
+        """Ask a pod to end, and return within how many seconds; None where it is not the time."""
+        if ask.deed is Deed.DELETE and self._window() is not None:
+            await self._mark(ask.pod)
+        window = self._window()  # again: that may have taken a while
+        if window is None:  # withdrawn, or over, since the plan was made
+            return None
+        if ask.deed is Deed.SHORTEN:
+            await self._pods.delete(ask.pod, ask.grace_s)
+            return ask.grace_s
+        grace_s = min(ask.grace_s, window.grace_s(self._now()))
         if ask.deed is Deed.EVICT:
             await self._pods.evict(ask.pod, grace_s)
-            return
-        if ask.deed is Deed.DELETE:
+        else:
             self.forced.add(name_of(ask.pod))  # before: the answer may get lost
-            # Without it a Job would count the pod as failed by itself. Optional, unlike the delete.
-            with suppress(KubeUnavailable, KubeForbidden, KubeRefused):
-                await self._pods.set_condition(ask.pod, self._disruption())
-        await self._pods.delete(ask.pod, grace_s)
+            await self._pods.delete(ask.pod, grace_s)
+        return grace_s
+
+    async def _mark(self, pod: Pod) -> None:
+        """Say on the pod that it is disrupted: else a Job would count it as failed by itself.
+
+        That is optional, unlike the delete after it.
+        """
+        try:
+            await self._pods.set_condition(pod, self._disruption())
+        except _GONE:
+            raise
+        except KubeError as error:
+            log.warning("pod not marked pod=%s why=%s", name_of(pod), error)
 
     def _may_be_asked(self, pod: Pod) -> bool:
         from_s = max(self._again_s.get(pod.uid, 0.0), self._throttled_until_s)

@@ -6,7 +6,6 @@ killed and started again goes on where it was, and asks nobody twice who is endi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 
 from watcher.actions.drain_window import MARGIN_S, Window
@@ -15,6 +14,9 @@ from watcher.kube.keys import EVICT, TRAINER
 from watcher.kube.objects import Pod
 from watcher.notice import Moment
 from watcher.trainers import Trainer, Trainers
+
+ROUNDED_S = 1.0
+"""What the times of a pod and of an answer may be off together, in seconds: both are whole ones."""
 
 
 class Deed(StrEnum):
@@ -135,11 +137,12 @@ def _shortened(scene: _Scene, pod: Pod) -> Ask | None:
     """Return what lets a pod end in time that has been given longer, by whomever."""
     if pod.ends_at is None or pod.ending_grace_s is None:
         return None
-    if pod.ends_at <= scene.window.deadline.wall:
+    # By durations: the API server's clock may be hours from ours, and times of pods are by it.
+    ends_in_s = (pod.ends_at - (pod.seen_at or scene.now.wall)).total_seconds()
+    late_s = ends_in_s - scene.window.deadline.left_s(scene.now)
+    if late_s <= ROUNDED_S:
         return None
-    asked_at = pod.ends_at - timedelta(seconds=pod.ending_grace_s)
-    grace_s = (scene.window.deadline.wall - asked_at).total_seconds() - MARGIN_S
-    shorter_s = max(1, int(grace_s))
+    shorter_s = max(1, int(pod.ending_grace_s - late_s - MARGIN_S))
     return Ask(pod, Deed.SHORTEN, shorter_s) if shorter_s < pod.ending_grace_s else None
 
 
