@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import IO
 
 from watcher.errors import SourceMalformed
 from watcher.side_thread import SideThread
@@ -47,13 +49,25 @@ class Program:
         loop.add_reader(self._pidfd, self._on_end)
 
     @classmethod
-    async def start(cls, argv: Sequence[str], thread: SideThread[Process]) -> "Program":
-        """Start it with nothing to read; a caller that is cancelled leaves nothing behind.
+    async def start(
+        cls,
+        argv: Sequence[str],
+        thread: SideThread[Process],
+        given: bytes = b"",
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> "Program":
+        """Start it with what it is given to read; a caller that is cancelled leaves nothing behind.
+
+        Args:
+            argv: The program and its arguments.
+            thread: Where it is started.
+            given: Its standard input, which is a file.
+            variables: What it finds in its environment besides the daemon's own.
 
         Raises:
             OSError: It can't be started.
         """
-        birth = _Birth(argv)
+        birth = _Birth(argv, given, variables)
         try:
             program = cls(await thread.call(lambda: birth.happen))
         except BaseException:
@@ -89,6 +103,13 @@ class Program:
                 self._buffer = b""
                 return None if self._is_skipping else head or None
             self._buffer += chunk
+
+    async def output(self, limit_bytes: int) -> bytes:
+        """Read its standard output to the end, and return the beginning of it."""
+        head = b""
+        while chunk := await self._lines.read(_CHUNK_BYTES):
+            head += chunk[: limit_bytes - len(head)]
+        return head
 
     async def ended(self) -> int:
         """Wait for its end, and return its exit status, or -N if signal N has killed it."""
@@ -156,8 +177,10 @@ class _LastWords(asyncio.Protocol):
 class _Birth:
     """The start of a process in another thread, which may come when nobody wants it any more."""
 
-    def __init__(self, argv: Sequence[str]) -> None:
+    def __init__(self, argv: Sequence[str], given: bytes, variables: Mapping[str, str]) -> None:
         self._argv = argv
+        self._given = given
+        self._variables = variables
         self._lock = threading.Lock()
         self._is_unwanted = False
         self._process: Process | None = None
@@ -167,14 +190,16 @@ class _Birth:
         with self._lock:
             if self._is_unwanted:
                 raise OSError("not wanted any more")
-        process = subprocess.Popen(  # noqa: S603 - the person who wrote the settings chose it
-            self._argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env={name: value for name, value in os.environ.items() if name not in _NOT_FOR_OTHERS},
-        )
+        kept = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_OTHERS}
+        with _readable(self._given) as given:
+            process = subprocess.Popen(  # noqa: S603 - the person who wrote the settings chose it
+                self._argv,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                env={**kept, **self._variables},
+            )
         with self._lock:
             self._process = process
             if self._is_unwanted:
@@ -187,6 +212,14 @@ class _Birth:
             self._is_unwanted = True
             if self._process is not None:
                 threading.Thread(target=_kill, args=(self._process,), daemon=True).start()
+
+
+def _readable(data: bytes) -> IO[bytes]:
+    """Return an unnamed file in memory with these bytes; nobody has to feed it as a pipe."""
+    file = os.fdopen(os.memfd_create("given"), "w+b", buffering=0)
+    file.write(data)
+    file.seek(0)
+    return file
 
 
 def _kill(process: Process) -> None:

@@ -178,3 +178,25 @@ async def test_program_never_outlives_a_start_that_was_given_up(
     is_let.set()
     await eventually(lambda: thread.is_idle)
     assert [process.returncode for process in born] == [-9]
+
+
+async def test_program_reads_what_it_is_given_to_its_end_when_it_is_given_any() -> None:
+    """Through a file of its own, so that nobody has to feed it; and it finds its variables."""
+    given = b"one\ntwo" * 100_000
+    thread = SideThread[Process]("test")
+    script = 'echo "[$A]"; wc -c'
+    started = await Program.start((SHELL, "-c", script), thread, given, {"A": "a b"})
+    try:
+        assert await started.line() == b"[a b]"
+        assert int(await started.line() or 0) == len(given)
+    finally:
+        await started.end()
+
+
+async def test_output_is_read_to_its_end_and_cut_when_there_is_much() -> None:
+    """A program that prints without end of line is not held up."""
+    async with running(sys.executable, "-c", "print('x' * 999_999)") as one:
+        assert await one.output(5) == b"xxxxx"
+        assert await one.ended() == 0
+    async with running(SHELL, "-c", "echo hi") as one:
+        assert await one.output(5) == b"hi\n"
