@@ -17,13 +17,13 @@ from watcher.actions.run_dir_lock import held_alone
 from watcher.actions.signal_process import SignalProcess
 from watcher.actions.state_file import StateFile
 from watcher.actions.state_start import adopt_state
+from watcher.actions.trainer_look import TrainerLook
 from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
 from watcher.errors import ConfigError
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
-from watcher.faces.state_view import StateView
-from watcher.health import SourceHealth
+from watcher.faces.state_view import Sights, StateView
 from watcher.metrics import Metrics
 from watcher.notice import Notice
 from watcher.process import now, stop_event
@@ -108,7 +108,7 @@ class Daemon:
             keepers = opened.keepers if self._config.dry_run else (flag.keep, *opened.keepers)
             keeping = [group.create_task(keep()) for keep in keepers]
             listen = self._config.faces.listen
-            routes = self._routes(opened.healths)
+            routes = self._routes(opened)
             showing = group.create_task(keep_serving(routes, listen, bound))
             log.info("ready listen=%s node=%s", await bound, self._config.node)
             notify("READY=1")
@@ -147,6 +147,7 @@ class Daemon:
                 sources=[source for opened in every for source in opened.sources],
                 keepers=[keep for opened in every for keep in opened.keepers],
                 actions=[action for opened in every for action in opened.actions],
+                board=next((opened.board for opened in every if opened.board), None),
             )
 
     def _actions(self, flag: FlagFile, opened: Opened) -> dict[str, Action]:
@@ -158,9 +159,16 @@ class Daemon:
             actions = [DryRun(action) for action in actions]
         return {action.name: action for action in (*actions, *opened.actions)}
 
-    def _routes(self, healths: tuple[SourceHealth, ...]) -> dict[str, Handler]:
-        probes = Probes(healths, self._metrics, self._config.faces.blind_limit_s, now)
-        view = StateView(self._config.node, self._cloud, healths, self._state, now)
+    def _routes(self, opened: Opened) -> dict[str, Handler]:
+        limit_s = self._config.faces.blind_limit_s
+        probes = Probes(opened.healths, self._metrics, limit_s, now)
+        sights = Sights(
+            healths=opened.healths,
+            blind_limit_s=limit_s,
+            board=opened.board,
+            look=TrainerLook(self._config.run_dir, self._writer.boot_id),
+        )
+        view = StateView(self._config.node, self._cloud, sights, self._state, now)
         return {
             "/healthz": probes.healthz,
             "/readyz": probes.readyz,

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -25,6 +26,7 @@ FILE_LIMIT = 256
 """Most files that are looked at: one a trainer, and so many pods are on no node of any cloud."""
 
 _SIZE_LIMIT_BYTES = 4096
+_STEP_LIMIT = 2**63
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\.json")
 _DAMAGE = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 _FOREIGN = "of another boot, or of a machine within this one"
@@ -53,6 +55,14 @@ class Trainer:
     """When it was last alive, on CLOCK_BOOTTIME."""
     step: int
     """Steps finished."""
+    committed_step: int | None = None
+    """That of this run's newest commit; None before the first, or where it can't be read."""
+    committed_at: datetime | None = None
+    """When that was."""
+
+    def is_alive(self, now_s: float) -> bool:
+        """Tell whether it was heard from a moment ago; ``now_s`` is now, on CLOCK_BOOTTIME."""
+        return abs(now_s - self.heartbeat_s) <= FRESH_S
 
     def is_at_work(self, now_s: float) -> bool:
         """Tell whether it is alive, and has not committed all that it will.
@@ -60,8 +70,7 @@ class Trainer:
         Args:
             now_s: Now, on CLOCK_BOOTTIME.
         """
-        is_alive = abs(now_s - self.heartbeat_s) <= FRESH_S
-        return is_alive and self.state in (TrainerState.RUNNING, TrainerState.STOPPING)
+        return self.is_alive(now_s) and self.state in (TrainerState.RUNNING, TrainerState.STOPPING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +148,8 @@ def _trainer(directory: int, name: str, boot_id: str) -> Trainer:
         state=TrainerState(_text(said["state"])),
         heartbeat_s=_number(said["heartbeat_boottime_s"]),
         step=int(_number(said["step"])),
+        committed_step=_step(said.get("committed_step")),
+        committed_at=_instant(said.get("committed_at")),
     )
 
 
@@ -155,3 +166,19 @@ def _number(value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"no finite number: {value!r}")
     return number
+
+
+def _step(value: object) -> int | None:
+    """Return a step for people to see; a pod is not held or evicted for one that makes no sense."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < _STEP_LIMIT else None
+
+
+def _instant(value: object) -> datetime | None:
+    """Return an instant for people to see, likewise."""
+    try:
+        instant = datetime.fromisoformat(_text(value))
+        return instant.astimezone(UTC) if instant.tzinfo is not None else None
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -13,6 +13,7 @@ from tests.fakes.kube.server import FakeApiServer, fake_api_server
 from tests.support.clocks import TurnedClock
 from tests.support.own_node import NODE
 from watcher.actions.drain import Drain
+from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
 from watcher.actions.trainer_look import TrainerLook
 from watcher.config import DrainConfig
@@ -38,6 +39,7 @@ class Draining:
         self.run_dir, self.client = run_dir, client
         self.state = State()
         self.facts: dict[str, str] = {}
+        self.board = NodeBoard(clock)
         self.drain = self.made()
         self.said: list[str] = []
         """What the drain has said each time that it was asked."""
@@ -45,7 +47,7 @@ class Draining:
     def made(self, **rules: Any) -> Drain:  # noqa: ANN401 - DrainConfig's own
         """Make a drain, as a daemon that starts does; it is the one that is asked from now on."""
         api = NodeApi(self.client, NODE)
-        desk = NodeDesk(api, BOOT_ID, self.state, lambda: self.facts)
+        desk = NodeDesk(api, BOOT_ID, self.state, lambda: self.facts, self.board)
         look = TrainerLook(self.run_dir, BOOT_ID)
         self.drain = Drain(desk, self.client, look, DrainConfig(**rules), self.clock)
         return self.drain

@@ -13,7 +13,7 @@ from watcher.health import SourceHealth
 from watcher.kube.follow import Follower
 from watcher.kube.keys import NOTICE
 from watcher.kube.node import NODES
-from watcher.kube.objects import node_of
+from watcher.kube.objects import Node, node_of
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice
 from watcher.sources.kubernetes_node import KEYS, MARKS, KubernetesNode, Own
@@ -34,7 +34,8 @@ class Ears:
         self.facts: dict[str, str] = {}
         self.health = SourceHealth(KubernetesNode.name, KEYS, clock(), Metrics())
         follower = Follower(own.client, NODES, f"metadata.name={NODE}")
-        known = Own(BOOT_ID, lambda node: judge(node, self.facts, BOOT_ID))
+        self.noted: list[Node] = []
+        known = Own(BOOT_ID, lambda node: judge(node, self.facts, BOOT_ID), self.noted.append)
         self.source = KubernetesNode(follower, known, self.health, clock, adopted)
         self.inbox: asyncio.Queue[Notice] = asyncio.Queue()
 

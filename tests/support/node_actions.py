@@ -9,6 +9,7 @@ from tests.support.clocks import START
 from tests.support.own_node import NODE, OwnNode, own_node
 from tests.support.standings import admitted, withdrawn
 from watcher.actions.base import Action
+from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_mark import NodeMark
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
@@ -24,7 +25,8 @@ class NodeActions:
         self.cluster = own.cluster
         self.state = State()
         self.facts: dict[str, str] = {}
-        self.desk = NodeDesk(own.node, boot_id, self.state, self._facts)
+        self.board = NodeBoard(lambda: START)
+        self.desk = NodeDesk(own.node, boot_id, self.state, self._facts, self.board)
         self.mark = NodeMark(self.desk, own.client, lambda: START)
         self.cordon = Cordon(self.desk)
         self.taint = Taint(self.desk)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def test_trainer_is_read_when_its_file_is_the_golden_one(tmp_path: Path, said: P
             state=TrainerState.STOPPING,
             heartbeat_s=5001.25,
             step=1200,
+            committed_step=1100,
+            committed_at=datetime(2026, 11, 30, 10, 4, 51, 500000, tzinfo=UTC),
         ),
     )
 
@@ -102,6 +105,27 @@ def test_file_is_refused_when_it_is_none_of_its_own(tmp_path: Path, said: Path) 
     look = read_trainers(tmp_path, BOOT_ID)
     assert look.found == ()
     assert sorted(look.refused) == ["directory.json", "fifo.json", "hard.json", "symbolic.json"]
+
+
+@pytest.mark.parametrize(
+    ("step", "at"),
+    [
+        (None, None),
+        ("1100", "yesterday"),
+        (True, 7),
+        (-1, "2026-11-30T10:04:51"),
+        (2**63, "0001-01-01T00:00:00+14:00"),
+        ([], "x" * 129),
+    ],
+)
+def test_trainer_is_heard_when_what_is_only_for_people_makes_no_sense(
+    tmp_path: Path, said: Path, step: object, at: object
+) -> None:
+    """Its pod is not evicted under it because of a word that decides nothing."""
+    (said / "a.json").write_bytes(golden(committed_step=step, committed_at=at))
+    (trainer,) = read_trainers(tmp_path, BOOT_ID).found
+    assert trainer.is_at_work(trainer.heartbeat_s)
+    assert (trainer.committed_step, trainer.committed_at) == (None, None)
 
 
 def test_nobody_is_known_to_train_when_there_is_no_directory(tmp_path: Path) -> None:

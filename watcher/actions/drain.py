@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from watcher.actions.drain_calls import DrainCalls, name_of
 from watcher.actions.drain_events import DrainEvents, Word
 from watcher.actions.drain_plan import DrainPlan, plan_drain
+from watcher.actions.drain_tally import DrainTally
 from watcher.actions.drain_window import Window, window_of
 from watcher.actions.node_desk import NodeDesk, as_action_error
 from watcher.config import DrainConfig
@@ -57,6 +58,7 @@ class Drain:
         self._rules = rules
         self._now = now
         self._calls = DrainCalls(self._pods, self._window, now)
+        self._tally = DrainTally()
         self._notices: set[str] = set()
         self._first_s: float | None = None
         self._node: Node | None = None
@@ -95,6 +97,7 @@ class Drain:
             self._node, self._first_s = None, None
             self._lasting.clear()
             self._calls.forced.clear()
+            self._tally, self._desk.board.pods = DrainTally(), None
         return "no more pods are evicted; those that were are left to their controllers"
 
     def _window(self) -> Window | None:
@@ -112,6 +115,7 @@ class Drain:
         plan = plan_drain(pods, trainers, window, self._rules, self._now())
         self._note_lasting(plan)
         await self._calls.carry_out(plan.asks)
+        self._desk.board.pods = self._tally.count(plan, self._calls, self._now())
         self._said = self._summary(plan)
         await self._tell(node, plan)
         if self._desk.api.is_dry_run:

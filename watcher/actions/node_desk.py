@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
+from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_identity import Verdict, judge
 from watcher.actions.node_plan import Step, Wanted, left_on, plan
 from watcher.actions.node_state import Done
@@ -39,6 +40,7 @@ class NodeDesk:
         boot_id: This boot's.
         state: Which notices are in force.
         facts: Returns what the metadata service has said of this machine so far.
+        board: Where the Node is noted for people to see.
     """
 
     def __init__(
@@ -47,9 +49,11 @@ class NodeDesk:
         boot_id: str,
         state: State,
         facts: Callable[[], Mapping[str, str]],
+        board: NodeBoard,
     ) -> None:
         self.api = api
         self.boot_id = boot_id
+        self.board = board
         self._state = state
         self._facts = facts
         self._notices: dict[Step, set[str]] = {step: set() for step in Step}
@@ -94,6 +98,8 @@ class NodeDesk:
                 begun = self._begun
                 with as_action_error():
                     self._node = await self._settle(self.wanted())
+                if not self.api.is_dry_run:  # or it is the Node as it would be
+                    self.board.note(self._node)
                 self._settled = begun
             return self._node, self._done
 
@@ -157,6 +163,7 @@ class NodeDesk:
         """
         node = await self.api.get()
         self._require_own(node)
+        self.board.note(node)
         return node
 
     def in_force(self) -> tuple[Standing, ...]:

@@ -4,17 +4,36 @@ Each instant is given twice, ``<name>_at`` in RFC 3339 and ``<name>_unix_s`` in 
 null where it has not happened.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from aiohttp import web
 
+from watcher.actions.node_board import NodeBoard
 from watcher.cloud import Cloud
+from watcher.faces import node_view
+from watcher.faces.instants import Json, instant
 from watcher.health import SourceHealth
-from watcher.notice import Moment, rfc3339
+from watcher.notice import Moment
 from watcher.state import Entry, State
+from watcher.trainers import Trainers
 
-Json = str | float | bool | list["Json"] | dict[str, "Json"] | None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sights:
+    """Where the view looks beside the notices.
+
+    Attributes:
+        healths: One for each enabled source.
+        blind_limit_s: Seconds a source may be blind before the daemon is not ready.
+        board: What is known of the Node; None outside Kubernetes.
+        look: Returns what the trainers say now.
+    """
+
+    healths: Sequence[SourceHealth]
+    blind_limit_s: float
+    board: NodeBoard | None
+    look: Callable[[], Awaitable[Trainers]]
 
 
 class StateView:
@@ -24,30 +43,35 @@ class StateView:
         self,
         node: str,
         cloud: Cloud,
-        healths: Sequence[SourceHealth],
+        sights: Sights,
         state: State,
         now: Callable[[], Moment],
     ) -> None:
         self._node = node
         self._cloud = cloud
-        self._healths = healths
+        self._sights = sights
         self._state = state
         self._now = now
 
     async def state(self, _request: web.Request) -> web.Response:
         """Show sources with their last answers, and notices with what was done about them."""
-        entries = list(self._state.entries())
+        sights = self._sights
+        trainers = await sights.look()
+        now, entries = self._now(), list(self._state.entries())
         document: dict[str, Json] = {
             "schema": 1,
             "node": self._node,
             "cloud": {"name": self._cloud.name, "why": self._cloud.why},
-            **_instant("now", self._now().wall),
-            "sources": {health.source: _source(health) for health in self._healths},
+            **instant("now", now.wall),
+            "ready": not any(one.unfit(now, sights.blind_limit_s) for one in sights.healths),
+            "sources": {health.source: _source(health) for health in sights.healths},
             "in_force": [_entry(entry) for entry in entries if _is_in_force(entry)],
             "planned": [
                 _entry(entry) for entry in entries if entry.is_planned and not entry.withdrawn
             ],
             "past": [_entry(entry) for entry in entries if entry.withdrawn is not None],
+            "kubernetes": node_view.kubernetes(sights.board),
+            "trainers": node_view.trainers(trainers, now),
         }
         return web.json_response(document)
 
@@ -55,13 +79,13 @@ class StateView:
 def _source(health: SourceHealth) -> Json:
     since = health.blind_since()
     return {
-        **_instant("blind_since", since.wall if since else None),
+        **instant("blind_since", since.wall if since else None),
         "facts": dict(health.facts),
         "keys": {
             key: {
                 "last_answer": state.last_answer,
-                **_instant("answered", state.answered.wall if state.answered else None),
-                **_instant("blind_since", state.blind_since.wall if state.blind_since else None),
+                **instant("answered", state.answered.wall if state.answered else None),
+                **instant("blind_since", state.blind_since.wall if state.blind_since else None),
                 "why": state.why,
             }
             for key, state in health.keys.items()
@@ -84,26 +108,19 @@ def _entry(entry: Entry) -> Json:
         "action": notice.action,
         "instance_id": notice.instance_id,
         "detail": dict(notice.detail),
-        **_instant("received", notice.received.wall),
-        **_instant("deadline", notice.deadline.wall if notice.deadline else None),
-        **_instant("counts_until", entry.standing.counts_until.wall),
-        **_instant("acts_from", acts_from.wall),
-        **_instant("withdrawn", entry.withdrawn.wall if entry.withdrawn else None),
+        **instant("received", notice.received.wall),
+        **instant("deadline", notice.deadline.wall if notice.deadline else None),
+        **instant("counts_until", entry.standing.counts_until.wall),
+        **instant("acts_from", acts_from.wall),
+        **instant("withdrawn", entry.withdrawn.wall if entry.withdrawn else None),
         "outcome": entry.outcome or None,
         "actions": {
             name: {
                 "outcome": record.outcome,
                 "what": record.what,
                 "attempts": record.attempts,
-                **_instant("tried", record.at.wall),
+                **instant("tried", record.at.wall),
             }
             for name, record in entry.actions.items()
         },
-    }
-
-
-def _instant(name: str, wall: datetime | None) -> dict[str, Json]:
-    return {
-        f"{name}_at": rfc3339(wall) if wall else None,
-        f"{name}_unix_s": wall.timestamp() if wall else None,
     }

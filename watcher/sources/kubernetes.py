@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from watcher import setting_values
 from watcher.actions.drain import Drain
+from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_identity import judge
 from watcher.actions.node_mark import NodeMark
@@ -105,11 +106,12 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
         is_heard, has_actions = await asyncio.to_thread(
             lambda: (bool(wanted(config)), is_protected(config))
         )
-        sources = (_source(client, site),) if is_heard else ()
+        board = NodeBoard(site.now)
+        sources = (_source(client, site, board),) if is_heard else ()
         if not has_actions:
-            yield Opened(sources=sources, keepers=(client.keep_warm,))
+            yield Opened(sources=sources, keepers=(client.keep_warm,), board=board)
             return
-        desk = NodeDesk(NodeApi(client, site.node), site.boot_id, site.state, site.facts)
+        desk = NodeDesk(NodeApi(client, site.node), site.boot_id, site.state, site.facts, board)
         look = TrainerLook(site.run_dir, site.boot_id)
         actions = (
             NodeMark(desk, client, site.now),
@@ -118,14 +120,15 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
             ExcludeFromLoadBalancers(desk),
             Drain(desk, client, look, site.drain, site.now),
         )
-        yield Opened(sources=sources, keepers=(client.keep_warm, desk.keep), actions=actions)
+        keepers = (client.keep_warm, desk.keep)
+        yield Opened(sources=sources, keepers=keepers, actions=actions, board=board)
 
 
-def _source(client: KubeClient, site: Site) -> KubernetesNode:
+def _source(client: KubeClient, site: Site, board: NodeBoard) -> KubernetesNode:
     name = KubernetesNode.name
     return KubernetesNode(
         Follower(client, NODES, f"metadata.name={site.node}"),
-        Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id)),
+        Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id), board.note),
         site.health(name, KEYS),
         site.now,
         site.left_by(name),

@@ -38,10 +38,12 @@ class Own:
     Attributes:
         boot_id: This boot's.
         judge: Says whether a Node is this machine, and why.
+        note: Takes the Node whenever it was read, for people to see.
     """
 
     boot_id: str
     judge: Callable[[Node], tuple[Verdict, str]]
+    note: Callable[[Node], None] = lambda _: None
 
 
 class KubernetesNode:
@@ -132,6 +134,7 @@ class KubernetesNode:
             raise SourceUnavailable(
                 f"Node {node.name} is not known to be this machine: {why}", outcome="another_node"
             )
+        self._own.note(node)
         news = self._marks.exactly(read_marks(obj, node, self._own.boot_id, now))
         self._answered(MARKS, len(self._marks), now)
         look = self._relay.look(node.annotations.get(NOTICE), node, now, is_live=is_live)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from watcher.actions.base import Action
+from watcher.actions.node_board import NodeBoard
 from watcher.config import DrainConfig
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
@@ -77,11 +78,13 @@ class Opened:
         sources: What is to be heard, each by itself.
         keepers: What else has to run meanwhile.
         actions: What can be done about notices, of this road or of any, by this road's means.
+        board: What is known of the Node and its pods, for people; None outside Kubernetes.
     """
 
     sources: Sequence[Source]
     keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
     actions: Sequence[Action] = ()
+    board: NodeBoard | None = None
 
     @property
     def healths(self) -> tuple[SourceHealth, ...]:
