@@ -29,6 +29,7 @@ from watcher.settings import LOG_FORMATS, LOG_LEVELS, SETTINGS, Effective, load,
 from watcher.simulator import command as simulator
 from watcher.simulator.clouds import SIMULATORS
 from watcher.sources import CLOUDS, ROADS
+from watcher.status import command as status
 
 log = logging.getLogger(__name__)
 
@@ -81,11 +82,12 @@ def _dispatch(argv: Sequence[str] | None) -> int:
     commands: Mapping[str, Callable[[argparse.Namespace], int]] = {
         "run": _run,
         "check-config": _check_config,
-        "doctor": _doctor,
+        "doctor": lambda given: doctor.run(_load(given).config, as_json=given.json),
         "explain": explain.run,
         "queue": queue.run,
         "relay": _relay,
         "simulate": simulator.run,
+        "status": lambda given: status.run(_load(given).config, as_json=given.json),
     }
     try:
         arguments = _arguments(argv)
@@ -115,10 +117,6 @@ def _run(arguments: argparse.Namespace) -> int:
     config = _started(arguments)
     daemon.run(config)
     return 0
-
-
-def _doctor(arguments: argparse.Namespace) -> int:
-    return doctor.run(_load(arguments).config, as_json=arguments.json)
 
 
 def _relay(arguments: argparse.Namespace) -> int:
@@ -188,6 +186,8 @@ def _parser() -> _Parser:
     )
     check.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
     check.add_argument("--json", action="store_true", help="print one JSON object")
+    asking = commands.add_parser("status", help="ask the daemon here", allow_abbrev=False)
+    status.add_arguments(asking)
     checks = commands.add_parser("doctor", help="say what is wrong here", allow_abbrev=False)
     doctor.add_arguments(checks)
     _add_cloud(checks)

@@ -73,6 +73,20 @@ class CloudCallFailed(WatcherError):
         self.code = code
 
 
+def escaped(text: str) -> str:
+    r"""Return the text with what is not printable written as Python does, such as ``\x1b``.
+
+    For whatever others have said and a person reads: nobody can begin a line of their own, or send
+    a terminal commands.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
 def first_line(text: str) -> str:
     """Return what of a cloud's words may stand in a message, and so in a log.
 

@@ -8,6 +8,7 @@ import threading
 from datetime import UTC, datetime
 from types import TracebackType
 
+from watcher.errors import escaped
 from watcher.notice import Notice, rfc3339
 
 _WAITING_LIMIT = 10_000
@@ -80,21 +81,11 @@ class _TextFormatter(logging.Formatter):
         return rfc3339(datetime.fromtimestamp(record.created, UTC))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        return _escaped(super().formatMessage(record))
+        return escaped(super().formatMessage(record))
 
     def formatException(self, ei: _Failure) -> str:  # noqa: N802 - logging's name
         lines = super().formatException(ei).split("\n")
-        return "\n".join(f"  {_escaped(line)}" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    r"""Return the text with what is not printable written as Python does, such as ``\x1b``."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
+        return "\n".join(f"  {escaped(line)}" for line in lines)
 
 
 class _JsonFormatter(logging.Formatter):

@@ -1,0 +1,1 @@
+"""`reprieve-watcher status`: what the daemon on this node knows, for people."""
