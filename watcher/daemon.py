@@ -1,6 +1,7 @@
 """The composition root: builds every part from the settings, runs them, and ends them in order."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -24,6 +25,7 @@ from watcher.errors import ConfigError
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import Sights, StateView
+from watcher.memory_lock import stay_in_memory
 from watcher.metrics import Metrics
 from watcher.notice import Notice
 from watcher.process import now, stop_event
@@ -51,6 +53,8 @@ def run(config: Config) -> None:
             that proves nothing now.
     """
     boot_id = _boot_id()
+    if why := stay_in_memory():
+        log.info("memory may be paged out, and a notice then takes longer why=%s", why)
     with held_alone(config.run_dir):
         prepare_run_dir(config.run_dir)
         asyncio.run(_protect(config, boot_id))
@@ -111,6 +115,9 @@ class Daemon:
             routes = self._routes(opened)
             showing = group.create_task(keep_serving(routes, listen, bound))
             log.info("ready listen=%s node=%s", await bound, self._config.node)
+            # What is here now stays: a full collection of it takes longer than a notice may.
+            gc.collect()
+            gc.freeze()
             notify("READY=1")
             await stop.wait()
             log.info("stopping")

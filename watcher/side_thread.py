@@ -1,4 +1,7 @@
-"""Runs blocking calls outside the loop, so that one that hangs holds up nobody else."""
+"""Runs blocking calls outside the loop, so that one that hangs holds up nobody else.
+
+Those that can't hang are better off in it: a thread is one more that waits for a core.
+"""
 
 import asyncio
 import contextlib
@@ -13,6 +16,14 @@ T = TypeVar("T")
 
 _NO_THREAD_WAIT_S = 0.1
 """Seconds between attempts to start a thread where the system allows no more of them."""
+
+
+class OnTheSpot(Generic[T]):
+    """One owner's short calls, each done at once where it is asked for; has the same face."""
+
+    async def call(self, plan: Callable[[], Callable[[], T]]) -> T:
+        """Return or raise what the call does that ``plan`` returns."""
+        return _at_once(plan())
 
 
 class SideThread(Generic[T]):
@@ -79,3 +90,7 @@ def _settlement(work: Callable[[], T], future: asyncio.Future[T]) -> Callable[[]
         error = caught
         return lambda: None if future.done() else future.set_exception(error)
     return lambda: None if future.done() else future.set_result(result)
+
+
+def _at_once(work: Callable[[], T]) -> T:
+    return work()

@@ -45,6 +45,20 @@ def median_interval(values: Sequence[float]) -> Interval:
     return Interval(float(np.median(sample)), float(low), float(high))
 
 
+def least_percentile(values: Sequence[float], percent: float) -> float:
+    """Return the low end of a percentile's 95 % interval: only above a target is that missed.
+
+    Raises:
+        ValueError: There are no values.
+    """
+    if len(values) == 0:
+        raise ValueError("no values, so no percentile")
+    sample = np.asarray(values, dtype=np.float64)
+    drawn = np.random.default_rng(SEED).integers(len(sample), size=(RESAMPLES, len(sample)))
+    every = np.percentile(sample[drawn], percent, axis=1)
+    return float(np.percentile(every, 2.5))
+
+
 def ratio_interval(peers: Sequence[float], ours: Sequence[float]) -> Interval:
     """Return how many times ours a peer's figure is, from pairs measured side by side.
 

@@ -112,18 +112,32 @@ async def _node(run_dir: Path, session: aiohttp.ClientSession) -> AsyncIterator[
 
 
 @contextlib.asynccontextmanager
-async def watcher_process(*arguments: str, log: Path, **variables: str) -> AsyncIterator[str]:
+async def watcher_process(
+    *arguments: str, log: Path, niceness: int = 0, **variables: str
+) -> AsyncIterator[str]:
     """Run a command of the watcher, and give the last word of its line that says it is ready."""
+    async with watcher_program(*arguments, log=log, niceness=niceness, **variables) as (_, word):
+        yield word
+
+
+@contextlib.asynccontextmanager
+async def watcher_program(
+    *arguments: str, log: Path, niceness: int = 0, **variables: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Run a command of the watcher, and give its process and the last word of its ready line.
+
+    A ``niceness`` below 0 is had only as root; without, the process runs as all others do.
+    """
     environment = {name: word for name, word in os.environ.items() if not name.startswith("AWS_")}
     with log.open("wb") as file:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "watcher", *arguments),
+            *("nice", "-n", str(niceness), sys.executable, "-m", "watcher", *arguments),
             stdout=file,
             stderr=file,
             env={**environment, **variables},
         )
     try:
-        yield await _ready(process, log)
+        yield process, await _ready(process, log)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

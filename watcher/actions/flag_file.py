@@ -8,12 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from watcher.actions.flag_v1 import Writer, compose
+from watcher.actions.flag_v1 import Writer
+from watcher.actions.flag_word import FlagWord
 from watcher.actions.reserved_draft import ReservedDraft
 from watcher.errors import ActionRetryable
 from watcher.metrics import Metrics
+from watcher.mounts import is_in_memory
 from watcher.notice import Moment, Standing
-from watcher.side_thread import SideThread
+from watcher.side_thread import OnTheSpot, SideThread
 from watcher.state import State
 
 log = logging.getLogger(__name__)
@@ -53,13 +55,13 @@ class FlagFile:
         now: Callable[[], Moment],
     ) -> None:
         self._run_dir = run_dir
-        self._writer = writer
-        self._state = state
+        self.word = FlagWord(writer, state, now)
+        """What is written; others may pass it on as well."""
         self._metrics = metrics
         self._now = now
-        self._seq = 0
         self._written: Moment | None = None
-        self._thread = SideThread[str](self.name)
+        # On a machine whose cores are all taken, to start a thread is most of what a flag takes.
+        self._writing = OnTheSpot[str]() if is_in_memory(run_dir) else SideThread[str](self.name)
         self._draft = ReservedDraft(run_dir / DRAFT_NAME)
 
     async def run(self, _standing: Standing, /) -> str:
@@ -93,7 +95,8 @@ class FlagFile:
             told = why
 
     async def _bring_up_to_date(self) -> str:
-        what = await self._thread.call(self._plan)
+        self.word.renew()  # first: where the disk hangs, it is told over HTTP all the same
+        what = await self._writing.call(self._plan)
         self._metrics.flag_written.set(self._written.wall.timestamp() if self._written else 0.0)
         return what
 
@@ -107,22 +110,19 @@ class FlagFile:
         if abs(set_by_s) > CLOCK_SET_S:
             return f"the wall clock was set by {set_by_s:.0f} s"
         # The plan is made in turn: by then it may be we who have removed it.
-        return await self._thread.call(lambda: self._look if self._written else str)
+        return await self._writing.call(lambda: self._look if self._written else str)
 
     def _look(self) -> str:
         flag = self._run_dir / FLAG_NAME
         return "" if os.path.lexists(flag) else "somebody has removed it"
 
     def _plan(self) -> Callable[[], str]:
-        in_force = self._state.in_force()
-        if not in_force:
+        word = self.word.current()
+        if word.flag is None:
             self._written = None
             return self._remove
-        written = self._now()
-        # Milliseconds of boottime: grows with every write of one boot, across restarts.
-        self._seq = max(self._seq + 1, int(written.boottime_s * 1000))
-        self._written = written
-        return partial(self._write, compose(in_force, self._writer, written, self._seq))
+        self._written = word.said
+        return partial(self._write, word.flag)
 
     def _write(self, data: bytes) -> str:
         try:

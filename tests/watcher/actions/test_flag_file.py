@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import stat
+import tempfile
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,11 +23,21 @@ from watcher.metrics import Metrics
 from watcher.notice import Moment, rfc3339
 from watcher.policy import stand
 
+MEMORY = Path("/dev/shm")  # noqa: S108 - a tmpfs, as /run is
 
-@pytest.fixture
-def desk(tmp_path: Path, clock: TurnedClock, metrics: Metrics) -> Desk:
-    """A run directory with nothing in it."""
-    return Desk(tmp_path, clock, metrics)
+
+@pytest.fixture(params=["disk", "memory"])
+def desk(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: TurnedClock, metrics: Metrics
+) -> Iterator[Desk]:
+    """A run directory with nothing in it: one that could hang, and one that can't."""
+    if request.param == "disk":
+        yield Desk(tmp_path, clock, metrics)
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
+        run_dir = Path(directory, "run")
+        run_dir.mkdir()
+        yield Desk(run_dir, clock, metrics)
 
 
 @pytest.fixture
@@ -102,7 +114,7 @@ async def test_flag_seq_grows_when_written_again_also_by_a_later_run(desk: Desk)
         seqs.append(desk.flag()["seq"])
         desk.clock.turn(0.5)
         desk = await asyncio.to_thread(Desk, desk.path.parent, desk.clock, desk.metrics)
-    assert seqs == [5_000_001, 5_000_501]
+    assert seqs == [5_000_002, 5_000_502]
 
 
 async def test_flag_does_not_come_back_when_a_late_retry_follows_a_withdrawal(desk: Desk) -> None:
