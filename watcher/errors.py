@@ -32,8 +32,8 @@
         └── ActionRefused       will not work; tried once
 
 Each is caught by class at one place: ConfigError, StartFailed and SourceFinished in cli,
-FlagUnreadable in flag_start and state_start, SourceError in supervise, ActionError in responder. A
-message says what failed, where, and what to do.
+FlagUnreadable in flag_start and state_start, SourceError in supervise, ActionError in responder,
+and in aside where it is not waited for. A message says what failed, where, and what to do.
 """
 
 # ruff: noqa: N818 - SourceUnavailable says more than SourceUnavailableError, and the base says Error
@@ -202,7 +202,15 @@ class ActionDryRun(ActionError):
 
 
 class ActionRetryable(ActionError):
-    """Raised when an action failed in a way that may pass."""
+    """Raised when an action failed in a way that may pass.
+
+    Attributes:
+        after_s: How long whoever refused it wants to be left alone, in seconds; 0 if not said.
+    """
+
+    def __init__(self, message: str, *, after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.after_s = after_s
 
 
 class ActionRefused(ActionError):

@@ -77,6 +77,13 @@ class Metrics:
             ["action", "outcome"],
             registry=registry,
         )
+        self.news = Counter(
+            "reprieve_news_total",
+            "Attempts to tell people or their programs of a notice, by the action that does and by "
+            "outcome: told, retrying, refused, given_up, dropped.",
+            ["action", "outcome"],
+            registry=registry,
+        )
         self.received_to_action = Histogram(
             "reprieve_received_to_action_seconds",
             "From the bytes of a notice to an action's effect; action=flag_file is the flag.",
