@@ -19,6 +19,7 @@ from watcher.kube.place import Place
 from watcher.metrics import Metrics
 from watcher.relay.node_cache import KEY, KEYS, NodeCache
 from watcher.relay.nodes import CACHE, NodeHandler
+from watcher.relay.out_of_service import BackInService
 
 
 class Relayed:
@@ -27,7 +28,9 @@ class Relayed:
     def __init__(self, server: FakeApiServer, client: KubeClient, clock: TurnedClock) -> None:
         self.server, self.cluster, self.clock = server, server.cluster, clock
         self.health = SourceHealth(CACHE, KEYS, clock(), Metrics())
-        self.nodes = NodeCache(Follower(client, NODES, ""), self.health, clock)
+        self.back = BackInService(client)
+        follower = Follower(client, NODES, "")
+        self.nodes = NodeCache(follower, self.health, clock, self.back.look)
         self.handler = NodeHandler(client, self.nodes, clock)
 
     async def sees(self) -> None:
@@ -67,10 +70,12 @@ async def relayed_cluster(
     token_file.write_text(ADMIN)
     async with KubeClient(Place(server.url, token_file), None, limit_s=0.5) as client:
         relayed = Relayed(server, client, clock)
-        keeping = asyncio.create_task(relayed.nodes.keep())
+        keeping = [asyncio.create_task(one.keep()) for one in (relayed.nodes, relayed.back)]
         try:
             yield relayed
-            assert not keeping.done(), keeping.exception()
+            for task in keeping:
+                assert not task.done(), task.exception()
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            for task in keeping:
+                task.cancel()
+            await asyncio.gather(*keeping, return_exceptions=True)

@@ -61,12 +61,20 @@ class NodeCache:
         follower: Follows all Nodes.
         health: Where usable answers are noted, on KEYS.
         now: Reads both clocks.
+        look: Is shown each Node whenever it comes or changes.
     """
 
-    def __init__(self, follower: Follower, health: SourceHealth, now: Callable[[], Moment]) -> None:
+    def __init__(
+        self,
+        follower: Follower,
+        health: SourceHealth,
+        now: Callable[[], Moment],
+        look: Callable[[Node], None] = lambda _: None,
+    ) -> None:
         self.health = health
         self._follower = follower
         self._now = now
+        self._look = look
         self._patience = Patience(lambda: now().boottime_s)
         self._machines: dict[str, frozenset[str]] = {}
         self._names: dict[str, set[str]] = {}
@@ -143,6 +151,7 @@ class NodeCache:
         self._machines[node.name] = after
         for word in after:
             self._names.setdefault(word, set()).add(node.name)
+        self._look(node)
 
     def _drop(self, name: str) -> None:
         self._unname(name, self._machines.pop(name, frozenset()))

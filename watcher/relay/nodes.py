@@ -17,7 +17,7 @@ from watcher.errors import (
 from watcher.health import SourceHealth
 from watcher.kube.client import KubeClient
 from watcher.kube.follow import Follower
-from watcher.kube.keys import NOTICE
+from watcher.kube.keys import ENDED_BOOT, NOTICE
 from watcher.kube.node import NODES, NodeApi
 from watcher.kube.objects import Node
 from watcher.kube.place import Place
@@ -26,6 +26,7 @@ from watcher.notice import Moment
 from watcher.process import now
 from watcher.relay.handlers import Handling, UnknownInstance
 from watcher.relay.node_cache import KEYS, NodeCache, machines_for, machines_of
+from watcher.relay.out_of_service import BackInService, may_be_taken_out, taken_out
 from watcher.sources.kubernetes import KubernetesConfig
 from watcher.sources.reading import ForInstance
 from watcher.sources.relayed_notice import added
@@ -94,7 +95,11 @@ class NodeHandler:
             text = added(node.annotations.get(NOTICE), told, node, self._now().wall)
         except SourceMalformed as error:
             raise ActionRetryable(f"Node {node.name}: {error}") from error
-        return None if text is None else {"metadata": {"annotations": {NOTICE: text}}}
+        annotations = {} if text is None else {NOTICE: text}
+        if told.is_terminated and may_be_taken_out(node):
+            annotations[ENDED_BOOT] = node.boot_id
+            return {"metadata": {"annotations": annotations}, "spec": {"taints": taken_out(node)}}
+        return {"metadata": {"annotations": annotations}} if annotations else None
 
 
 @asynccontextmanager
@@ -113,7 +118,7 @@ async def opened_nodes(config: KubernetesConfig, metrics: Metrics) -> AsyncItera
     tls = await asyncio.to_thread(place.tls)
     async with KubeClient(place, tls, limit_s=CALL_LIMIT_S) as client:
         health = SourceHealth(CACHE, KEYS, now(), metrics)
-        nodes = NodeCache(Follower(client, NODES, ""), health, now)
-        yield Handling(
-            NodeHandler(client, nodes, now), (health,), keepers=(nodes.keep, client.keep_warm)
-        )
+        back = BackInService(client)
+        nodes = NodeCache(Follower(client, NODES, ""), health, now, back.look)
+        keepers = (nodes.keep, back.keep, client.keep_warm)
+        yield Handling(NodeHandler(client, nodes, now), (health,), keepers)

@@ -39,6 +39,8 @@ class ForInstance:
     over_if_booted_after: datetime | None = None
     """A boot later than this shows that it is over; None where a boot shows nothing. Only the
     instance itself knows when it was booted."""
+    is_terminated: bool = False
+    """Whether the cloud says that it has ended for good, so that nothing of it runs any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

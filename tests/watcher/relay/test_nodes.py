@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kube.access import ADMIN, Rule, Subject
-from tests.fakes.kube.faults import Trouble
+from tests.fakes.kube.faults import Garbage, Trouble, What
 from tests.fakes.kube.kinds import NODE
-from tests.fakes.kube.refusals import busy, conflict, internal
+from tests.fakes.kube.refusals import busy, conflict, forbidden, internal, timed_out
 from tests.fakes.kube.watch import Order
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.relayed_cluster import Relayed, relayed_cluster
@@ -116,15 +116,30 @@ async def test_nothing_is_written_when_the_name_is_another_machines_by_now(
 
 
 @pytest.mark.parametrize(
-    "fault", [internal("etcd"), busy(), Trouble.HANG, Trouble.RESET, Trouble.LOST]
+    "fault",
+    [
+        *(forbidden(), internal("etcd"), timed_out(), busy()),
+        *(Trouble.HANG, Trouble.RESET, Trouble.LOST),
+        *(Garbage(b"<html>"), Garbage(b"{}"), Garbage(b"[" * 100_000)),
+    ],
 )
-async def test_notice_may_be_tried_again_when_a_write_fails(
-    relayed: Relayed, fault: object
-) -> None:
+async def test_notice_may_be_tried_again_when_a_write_fails(relayed: Relayed, fault: What) -> None:
     """Nothing is acknowledged before it is stored; one that was stored all the same stays one."""
-    relayed.server.faults.add(fault, verb="patch", times=1)  # type: ignore[arg-type]  # any of them
+    relayed.server.faults.add(fault, verb="patch", times=1)
     with pytest.raises(ActionRetryable):
         await relayed.handler.handle(SPOT)
+    await relayed.handler.handle(SPOT)
+    assert relayed.told("node-a") == ["aws-spot-a"]
+
+
+async def test_notice_is_stored_when_the_token_was_rotated(
+    relayed: Relayed, tmp_path: Path
+) -> None:
+    """With the new one as soon as it is in the file."""
+    relayed.server.access.rotate(ADMIN, "tomorrow")
+    with pytest.raises(ActionRetryable, match="401"):
+        await relayed.handler.handle(SPOT)
+    (tmp_path / "token").write_text("tomorrow")
     await relayed.handler.handle(SPOT)
     assert relayed.told("node-a") == ["aws-spot-a"]
 

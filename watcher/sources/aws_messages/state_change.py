@@ -10,7 +10,8 @@ from watcher.sources.aws_words import QUEUE
 from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices, Reading
 from watcher.sources.words import detail, notice_id, shown, word
 
-_ENDING = ("stopping", "stopped", "shutting-down", "terminated")
+_TERMINATED = "terminated"
+_ENDING = ("stopping", "stopped", "shutting-down", _TERMINATED)
 
 
 def parse_state_change(event: Event) -> Reading:
@@ -41,5 +42,10 @@ def parse_state_change(event: Event) -> Reading:
         instance_id=instance_id,
         detail=detail({}, event.oddities),
     )
-    told = ForInstance(notice=notice, instance_id=instance_id, over_if_booted_after=event.emitted)
+    told = ForInstance(
+        notice=notice,
+        instance_id=instance_id,
+        over_if_booted_after=event.emitted,
+        is_terminated=state == _TERMINATED,
+    )
     return Notices((told,))

@@ -5,7 +5,7 @@ import pytest
 from tests.support.aws_bodies import ABSENT, changed, left_s, only, read
 from watcher.errors import SourceMalformed
 from watcher.notice import NoticeKind
-from watcher.sources.reading import Grounds, Ignored
+from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
 
 STATE = "state-change-terminated"
 
@@ -33,3 +33,13 @@ def test_state_change_is_refused_when_its_state_is_no_word(word: object) -> None
     """Nobody knows what it says, so neither yes nor no is right."""
     with pytest.raises(SourceMalformed, match="state"):
         read(changed(STATE, "detail/state", word))
+
+
+@pytest.mark.parametrize("word", ["stopping", "stopped", "shutting-down", "terminated"])
+def test_instance_is_off_for_good_only_when_it_is_terminated(word: str) -> None:
+    """One that is stopped may be started again, and one that shuts down still writes."""
+    reading = read(changed(STATE, "detail/state", word))
+    assert isinstance(reading, Notices)
+    [told] = reading.addressed
+    assert isinstance(told, ForInstance)
+    assert told.is_terminated is (word == "terminated")
