@@ -105,10 +105,11 @@ class Program:
             self._buffer += chunk
 
     async def output(self, limit_bytes: int) -> bytes:
-        """Read its standard output to the end, and return the beginning of it."""
+        """Read all that it writes to the end, and return how its standard output begins."""
         head = b""
         while chunk := await self._lines.read(_CHUNK_BYTES):
             head += chunk[: limit_bytes - len(head)]
+        await self._words.ended.wait()
         return head
 
     async def ended(self) -> int:
@@ -169,9 +170,13 @@ class _LastWords(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.data = b""
+        self.ended = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
         self.data = (self.data + data)[-_LAST_WORDS_BYTES:]
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.ended.set()
 
 
 class _Birth:
