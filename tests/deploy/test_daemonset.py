@@ -9,7 +9,7 @@ import yaml  # type: ignore[import-untyped]  # its stubs would be one more depen
 from watcher.cli import _parser
 from watcher.settings import load
 
-BASE = Path(__file__).parents[2] / "deploy" / "daemonset"
+BASE = Path(__file__).parents[2] / "deploy" / "daemonset" / "base"
 
 Manifest = dict[str, Any]
 
@@ -91,17 +91,19 @@ def test_run_directory_belongs_to_the_daemon_when_it_starts(
     """The init container gives it to the very user that the daemon runs as."""
     [init] = pod["initContainers"]
     [script] = init["args"]
-    user = watcher["securityContext"]["runAsUser"]
     installs = [line for line in script.splitlines() if line]
     assert len(installs) == 2
-    assert all(f"-o {user} -g {user}" in line for line in installs)
+    assert all('-o "$OWNER" -g "$OWNER"' in line for line in installs)
+    user = watcher["securityContext"]["runAsUser"]
+    assert init["env"] == [{"name": "OWNER", "value": str(user)}]
     assert init["securityContext"]["capabilities"]["drop"] == ["ALL"]
 
 
 def test_memory_is_bounded_and_cpu_is_not_when_the_node_is_busy(watcher: Manifest) -> None:
     """A throttled daemon is late."""
-    assert watcher["resources"]["requests"].keys() == {"cpu", "memory"}
-    assert watcher["resources"]["limits"].keys() == {"memory"}
+    resources = watcher["resources"]
+    assert resources["requests"].keys() == {"cpu", "memory"}
+    assert resources["limits"] == {"memory": resources["requests"]["memory"]}
 
 
 def test_probes_ask_where_the_daemon_listens(watcher: Manifest) -> None:

@@ -3,14 +3,13 @@
 import copy
 import itertools
 from pathlib import Path
-from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # its stubs would be one more dependency
 import kubernetes_validate  # type: ignore[import-untyped]  # likewise
 import pytest
 import yaml  # type: ignore[import-untyped]  # likewise
 
-from tests.support.custom_resources import CUSTOM_RESOURCES
+from tests.support.kustomized import check
 from tests.support.manifests import request
 from trainer_hooks.manifest.platforms import PLATFORMS
 from trainer_hooks.manifest.render import Form, render
@@ -18,20 +17,6 @@ from trainer_hooks.manifest.render import Form, render
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 EXAMPLE = request("eks", queue="training")
-
-KUBERNETES = "1.37"
-
-
-def check(document: dict[str, Any]) -> None:
-    """Hold an object against its schema; a field that the schema lacks is an error."""
-    schema = CUSTOM_RESOURCES.get((document["apiVersion"], document["kind"]))
-    if schema is None:
-        kubernetes_validate.validate(document, KUBERNETES, strict=True)
-        return
-    jsonschema.validate(document, schema)
-    for job in document["spec"].get("replicatedJobs", []) if "spec" in document else []:
-        template = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}}
-        kubernetes_validate.validate(template | job["template"], KUBERNETES, strict=True)
 
 
 @pytest.mark.parametrize("form", [Form.JOBSET, Form.JOB, Form.CLUSTER])

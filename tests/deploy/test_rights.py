@@ -1,96 +1,98 @@
-"""What the daemon may do in a cluster is what it does, and each may do it to its own Node alone."""
+"""What daemon and relay may do in a cluster is what they do, and no more."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import kubernetes_validate  # type: ignore[import-untyped]  # it has none
 import pytest
-import yaml  # type: ignore[import-untyped]  # its stubs would be one more dependency for one test
 
 from tests.fakes.kube.access import Subject, rules_of
-from tests.fakes.kube.admission import own_node_only
 from tests.fakes.kube.server import FakeApiServer, fake_api_server
+from tests.support.admission_policies import policies_of
 from tests.support.clocks import TurnedClock, eventually
+from tests.support.kustomized import DAEMONSET, Manifest, named, rendered
 from tests.support.own_node import NODE
 from tests.support.standings import admitted, in_force, withdrawn
+from tests.support.told_by_relay import told
 from watcher.actions.base import Action
 from watcher.errors import ActionWaiting
 from watcher.kube.keys import NOTICE
 from watcher.metrics import Metrics
 from watcher.notice import Notice, Standing
+from watcher.relay.nodes import opened_nodes
 from watcher.sources.kubernetes import KubernetesConfig, opened
 from watcher.sources.road import Opened, Site
 from watcher.state import State
 from watcher.supervise import keep_running
 
-BASE = Path(__file__).parents[2] / "deploy" / "daemonset"
 TOKEN = "bound-token"  # noqa: S105 - the fake's
-ACCOUNT = "system:serviceaccount:reprieve-system:reprieve-watcher"
+WATCHER, RELAY = "reprieve-watcher", "reprieve-relay"
 WEB = {"app": "web"}
 
 
-@pytest.fixture(scope="module")
-def rendered() -> list[dict[str, Any]]:
-    """Return every object of the base, as kubectl renders it."""
-    kubectl = Path(sys.executable).with_name("kubectl")
-    shown = subprocess.run([kubectl, "kustomize", BASE], capture_output=True, check=True)
-    return list(yaml.safe_load_all(shown.stdout))
+def objects() -> list[Manifest]:
+    """Return what is applied where there is a relay."""
+    return rendered(DAEMONSET / "overlays" / "eks-relay")
 
 
-def of_kind(rendered: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    """Return the only object of a kind."""
-    (found,) = [one for one in rendered if one["kind"] == kind]
-    return found
+def account(name: str) -> str:
+    """Return how the API server calls a service account of ours."""
+    meta = named(objects(), "ServiceAccount", name)["metadata"]
+    return f"system:serviceaccount:{meta['namespace']}:{meta['name']}"
 
 
-def test_manifests_fit_the_schemas_of_kubernetes(rendered: list[dict[str, Any]]) -> None:
-    """Every object, with no field that the API server would not know."""
-    for one in rendered:
-        kubernetes_validate.validate(one, "1.37", strict=True)
+def subject(name: str, node: str) -> Subject:
+    """Return who an account is to the API server, by all that the manifests bind to it."""
+    rules = rules_of(named(objects(), "ClusterRole", name))
+    for role in objects():
+        if (role["kind"], role["metadata"]["name"]) == ("Role", name):
+            rules += rules_of(role, role["metadata"]["namespace"])
+    return Subject(account(name), rules, node=node)
 
 
-def test_account_is_bound_to_its_roles(rendered: list[dict[str, Any]]) -> None:
+def allowed(server: FakeApiServer) -> set[tuple[str, str, str]]:
+    """Return every (verb, group, resource) that the token may use."""
+    return {
+        (verb, group, resource)
+        for rule in server.access.subjects[TOKEN].rules
+        for verb in rule.verbs
+        for group in rule.groups
+        for resource in rule.resources
+    }
+
+
+@pytest.mark.parametrize("name", [WATCHER, RELAY])
+def test_account_is_bound_to_its_roles(name: str) -> None:
     """Names are compared as text by nobody else."""
-    account = of_kind(rendered, "ServiceAccount")["metadata"]
-    subject = {"kind": "ServiceAccount"} | {key: account[key] for key in ("name", "namespace")}
-    for kind in ("Role", "ClusterRole"):
-        binding = of_kind(rendered, f"{kind}Binding")
-        role = of_kind(rendered, kind)["metadata"]
-        assert binding["subjects"] == [subject]
-        assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (kind, role["name"])
+    meta = named(objects(), "ServiceAccount", name)["metadata"]
+    bound = {"kind": "ServiceAccount"} | {key: meta[key] for key in ("name", "namespace")}
+    bindings = [one for one in objects() if one.get("subjects") == [bound]]
+    assert [one["kind"] for one in bindings] == (
+        ["RoleBinding", "ClusterRoleBinding"] if name == WATCHER else ["ClusterRoleBinding"]
+    )
+    for binding in bindings:
+        role = named(objects(), binding["roleRef"]["kind"], binding["roleRef"]["name"])["metadata"]
         assert binding["metadata"].get("namespace") == role.get("namespace")
-    assert f"system:serviceaccount:{account['namespace']}:{account['name']}" == ACCOUNT
 
 
-def test_policy_is_about_this_account_and_the_relays_annotation(
-    rendered: list[dict[str, Any]],
-) -> None:
-    """Its expressions are not run here: this looks only at the names in them."""
-    policy = of_kind(rendered, "ValidatingAdmissionPolicy")
-    binding = of_kind(rendered, "ValidatingAdmissionPolicyBinding")
-    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
-    (condition,) = policy["spec"]["matchConditions"]
-    assert condition["expression"] == f"request.userInfo.username == '{ACCOUNT}'"
-    of_annotation = [one["expression"] for one in policy["spec"]["variables"][1:]]
-    assert all(text.count(f"'{NOTICE}'") == 2 for text in of_annotation)
+@pytest.mark.parametrize(("kind", "name"), [("DaemonSet", WATCHER), ("Deployment", RELAY)])
+def test_pod_has_the_token_of_its_account(kind: str, name: str) -> None:
+    """Only pods that ask for it get one."""
+    assert named(objects(), "ServiceAccount", name)["automountServiceAccountToken"] is False
+    pod: Manifest = named(objects(), kind)["spec"]["template"]["spec"]
+    assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == (name, True)
 
 
 @asynccontextmanager
 async def deployed(
-    rendered: list[dict[str, Any]], clock: TurnedClock, directory: Path
+    clock: TurnedClock, directory: Path
 ) -> AsyncIterator[tuple[FakeApiServer, Site, Opened]]:
-    """Open the road as the manifests have it: the account's rights, and the policy."""
-    rules = rules_of(of_kind(rendered, "ClusterRole"))
-    rules += rules_of(of_kind(rendered, "Role"), "default")
+    """Open the road as the manifests have it: the account's rights, and the policies."""
     (directory / "token").write_text(TOKEN)
     async with fake_api_server(lambda: clock().wall) as server:
-        server.access.subjects[TOKEN] = Subject(ACCOUNT, rules, node=NODE)
-        server.api.policies.append(own_node_only([NOTICE]))
+        server.access.subjects[TOKEN] = subject(WATCHER, NODE)
+        server.api.policies += policies_of(objects())
         server.cluster.add_node(NODE, boot_id="boot-1")
         config = KubernetesConfig(node="on", url=server.url, token_file=directory / "token")
         state = State()
@@ -117,11 +119,11 @@ async def _carried_out(action: Action, standing: Standing, clock: TurnedClock) -
 
 
 async def test_daemon_does_with_the_api_server_what_its_account_may_and_nothing_else(
-    rendered: list[dict[str, Any]], tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """It hears its Node, protects it, drains it to the end, and undoes what can be undone."""
     clock = TurnedClock()
-    async with deployed(rendered, clock, tmp_path) as (server, site, road):
+    async with deployed(clock, tmp_path) as (server, site, road):
         (source,) = road.sources
         inbox: asyncio.Queue[Notice] = asyncio.Queue()
         hearing = asyncio.create_task(keep_running(source, inbox, clock))
@@ -143,13 +145,28 @@ async def test_daemon_does_with_the_api_server_what_its_account_may_and_nothing_
         hearing.cancel()
         await asyncio.gather(hearing, return_exceptions=True)
         await eventually(lambda: not server.watches)
-        used = server.access.used(ACCOUNT)
-        allowed = {
-            (verb, group, resource)
-            for rule in server.access.subjects[TOKEN].rules
-            for verb in rule.verbs
-            for group in rule.groups
-            for resource in rule.resources
-        }
-        assert used == allowed
+        assert server.access.used(account(WATCHER)) == allowed(server)
         assert {call.status for call in server.access.calls} <= {0, 200, 201, 429}
+
+
+async def test_relay_does_with_the_api_server_what_its_account_may_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    """It learns which Node is the machine, and writes on it."""
+    (tmp_path / "token").write_text(TOKEN)
+    async with fake_api_server() as server:
+        server.access.subjects[TOKEN] = subject(RELAY, "node-of-the-relay")
+        server.api.policies += policies_of(objects())
+        server.cluster.add_node(NODE, provider_id="aws:///eu-west-1a/i-0123")
+        config = KubernetesConfig(url=server.url, token_file=tmp_path / "token")
+        async with opened_nodes(config, Metrics()) as handling:
+            keeping = [asyncio.create_task(keep()) for keep in handling.keepers]
+            await eventually(lambda: server.watches)
+            await handling.handler.handle(told())
+            for task in keeping:
+                task.cancel()
+            await asyncio.gather(*keeping, return_exceptions=True)
+        assert NOTICE in server.cluster.node(NODE)["metadata"]["annotations"]
+        await eventually(lambda: not server.watches)
+        assert server.access.used(account(RELAY)) == allowed(server)
+        assert {call.status for call in server.access.calls} <= {0, 200}

@@ -1,7 +1,8 @@
 """Schemas of the custom resources in deploy/, as far as our manifests use them.
 
-Written from the API documentation of JobSet v1alpha2 (at 08dfbdf) and Kueue v1beta2 (at ff69552),
-both read 2026-11-30. The manifests were also held against the published CRDs of these two commits.
+Written from the API documentation of JobSet v1alpha2 (at 08dfbdf), Kueue v1beta2 (at ff69552) and
+PodMonitor v1 (prometheus-operator.dev), all read 2026-11-30. Jobs and queues were also held against
+the published CRDs of these two commits.
 """
 
 from typing import Any
@@ -137,11 +138,27 @@ _CLUSTER_QUEUE = _object(
     ),
 )
 
+_POD_MONITOR = _object(
+    ["selector", "podMetricsEndpoints"],
+    selector=_object([], matchExpressions=_list({"type": "object"}, 100)),
+    podMetricsEndpoints=_list(
+        _object(
+            ["port"],
+            port=_NAME,
+            path={"type": "string", "pattern": "^/"},
+            interval={"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
+        ),
+        100,
+    ),
+    podTargetLabels=_list({"type": "string"}, 100),
+)
+
 CUSTOM_RESOURCES = dict(
     (
         _custom("jobset.x-k8s.io/v1alpha2", "JobSet", _JOBSET),
         _custom("kueue.x-k8s.io/v1beta2", "ResourceFlavor", _FLAVOUR),
         _custom("kueue.x-k8s.io/v1beta2", "ClusterQueue", _CLUSTER_QUEUE),
+        _custom("monitoring.coreos.com/v1", "PodMonitor", _POD_MONITOR),
         _custom(
             "kueue.x-k8s.io/v1beta2", "LocalQueue", _object(["clusterQueue"], clusterQueue=_NAME)
         ),
