@@ -6,7 +6,6 @@ ends the process.
 """
 
 import argparse
-import json
 import logging
 import os
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
-from watcher import console, daemon
+from watcher import check_config, console, daemon
 from watcher.cloud import AUTO, NONE
 from watcher.config import Config
 from watcher.doctor import command as doctor
@@ -136,31 +135,7 @@ def _started(arguments: argparse.Namespace) -> Config:
 
 def _check_config(arguments: argparse.Namespace) -> int:
     effective = _load(arguments)
-    rows = {
-        key: (_value(effective, key), effective.origins.get(key, "default")) for key in SETTINGS
-    }
-    if arguments.json:
-        objects = {key: {"value": value, "origin": origin} for key, (value, origin) in rows.items()}
-        lines = [json.dumps(objects, indent=2)]
-    else:
-        lines = [
-            f"{key} = {'(not set)' if value is None else json.dumps(value)}  # {origin}"
-            for key, (value, origin) in rows.items()
-        ]
-    for sentence in strangers(os.environ):
-        console.complain(sentence)
-    console.show("".join(f"{line}\n" for line in lines))
-    return 0
-
-
-def _value(effective: Effective, key: str) -> str | float | bool | list[str] | None:
-    """Return a setting as one would write it in the file; None where it is not set."""
-    value = effective.value(key)
-    if isinstance(value, Signals):
-        return value.name
-    if isinstance(value, tuple):
-        return list(value)
-    return value if value is None or isinstance(value, float | bool) else str(value)
+    return check_config.run(effective, as_json=arguments.json, is_explained=arguments.explain)
 
 
 def _load(arguments: argparse.Namespace) -> Effective:
@@ -184,8 +159,7 @@ def _parser() -> _Parser:
     check = commands.add_parser(
         "check-config", help="show the settings and where each was made", allow_abbrev=False
     )
-    check.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
-    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check_config.add_arguments(check)
     asking = commands.add_parser("status", help="ask the daemon here", allow_abbrev=False)
     status.add_arguments(asking)
     checks = commands.add_parser("doctor", help="say what is wrong here", allow_abbrev=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM, Signals
 from typing import TypeVar
+from watcher.policy import POLICY, Policy
 
 Section = TypeVar("Section")
 
@@ -103,5 +104,7 @@ class Config:
 
     def of(self, section: type[Section]) -> Section:
         """Return the settings of one road; its defaults where there are none."""
+    policy: Policy = field(default_factory=lambda: POLICY)
+    """What each kind of notice means, with what settings change in it."""
         found = (one for one in self.sections if isinstance(one, section))
         return next(found, section())

@@ -29,7 +29,7 @@ from watcher.memory_lock import stay_in_memory
 from watcher.metrics import Metrics
 from watcher.notice import Notice
 from watcher.process import now, stop_event
-from watcher.responder import Afterwards, Responder
+from watcher.responder import Afterwards, Means, Responder
 from watcher.sdnotify import notify
 from watcher.sources import ROADS
 from watcher.sources.road import Kinds, Opened, Road, Site
@@ -106,7 +106,8 @@ class Daemon:
             flag = await asyncio.to_thread(FlagFile, *parts)  # it reserves space
             actions = self._actions(flag, opened)
             afterwards = Afterwards(self._kept.keep, opened.acknowledge)
-            responder = Responder(actions, self._state, self._metrics, now, afterwards)
+            means = Means(self._config.policy, actions)
+            responder = Responder(means, self._state, self._metrics, now, afterwards)
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
             keepers = opened.keepers if self._config.dry_run else (flag.keep, *opened.keepers)
@@ -152,6 +153,7 @@ class Daemon:
             ]
             yield Opened(
                 sources=[source for opened in every for source in opened.sources],
+            policy=self._config.policy,
                 keepers=[keep for opened in every for keep in opened.keepers],
                 actions=[action for opened in every for action in opened.actions],
                 board=next((opened.board for opened in every if opened.board), None),

@@ -136,6 +136,8 @@ class Standing:
     """The notice's deadline, else the moment of receipt plus the kind's default window."""
     acts_from: Moment | None = None
     """From when on it is in force, None for at once; a stop days ahead is only planned before."""
+    expires: Deadline | None = None
+    """Until when what is done to the Node for it stays, None for as long as it is in force."""
 
     def is_due(self, now: Moment) -> bool:
         """Tell whether it is in force at ``now``, by CLOCK_BOOTTIME alone."""

@@ -13,7 +13,7 @@ from watcher.actions.base import Action
 from watcher.errors import ActionDryRun, ActionError, ActionRetryable, ActionWaiting
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice
-from watcher.policy import POLICY, stand
+from watcher.policy import Policy, stand
 from watcher.state import ActionRecord, Entry, State
 
 log = logging.getLogger(__name__)
@@ -50,18 +50,32 @@ class Afterwards:
     acknowledge: Callable[[Notice], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a notice is answered with.
+
+    Attributes:
+        policy: What each kind of notice means.
+        actions: What can be done here, by name; what else the policy names is left out.
+    """
+
+    policy: Policy
+    actions: Mapping[str, Action]
+
+
 class Responder:
     """Decides what each notice means and has it done; the only writer of the state."""
 
     def __init__(
         self,
-        actions: Mapping[str, Action],
+        means: Means,
         state: State,
         metrics: Metrics,
         now: Callable[[], Moment],
         afterwards: Afterwards,
     ) -> None:
-        self._actions = actions
+        self._policy = means.policy
+        self._actions = means.actions
         self._afterwards = afterwards
         self._state = state
         self._metrics = metrics
@@ -91,7 +105,7 @@ class Responder:
 
     def _judge(self, notice: Notice) -> Entry | None:
         """Change the state as the notice demands; None when there is nothing to do or undo."""
-        now, standing = self._now(), stand(notice)
+        now, standing = self._now(), stand(notice, self._policy)
         if notice.withdrawn:
             verdict, otherwise = "withdrawn", "unknown"
             entry = self._state.retire(notice, now)
@@ -112,7 +126,7 @@ class Responder:
         """Run the actions of an entry, or undo them, side by side; none for a mere plan."""
         self._export_deadline()
         notice = entry.standing.notice
-        names = () if entry.is_planned else POLICY[notice.kind].actions
+        names = () if entry.is_planned else self._policy[notice.kind].actions
         async with asyncio.TaskGroup() as group:
             for name in names:
                 if name in self._actions:

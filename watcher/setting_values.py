@@ -144,6 +144,18 @@ def pause(value: object) -> float:
     return number
 
 
+def between(least_s: float, most_s: float) -> Callable[[object], float]:
+    """Return a reader that takes seconds within these bounds."""
+
+    def read(value: object) -> float:
+        number = _number(value)
+        if not least_s <= number <= most_s:
+            raise ValueError(f"seconds, from {least_s:.0f} to {most_s:.0f}")
+        return number
+
+    return read
+
+
 def _number(value: object) -> float:
     """Return a number, or -1 for what is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

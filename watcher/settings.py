@@ -12,10 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from watcher import setting_values
+from watcher import policy_overrides, setting_values
 from watcher.cloud import AUTO, NONE
 from watcher.config import Config, DrainConfig, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
+from watcher.notice import NoticeKind
+from watcher.policy import Policy
 from watcher.sources import CLOUDS, ROADS
 
 LOG_FORMATS = ("text", "json")
@@ -26,7 +28,7 @@ _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 """What reading a file or a value raises where it makes no sense."""
 
 _FILE_LIMIT_BYTES = 16 * 1024
-"""Ten times what every setting takes; dotted keys cost the square of their length to read."""
+"""Twice what every setting takes; dotted keys cost the square of their length to read."""
 
 SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
@@ -55,11 +57,12 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
             for name, road in ROADS.items()
             for field, reader in road.readers.items()
         },
+        **policy_overrides.READERS,
     }
 )
 """Every key and what reads its value; a reader's ValueError says what it had expected."""
 
-_SECTIONS = frozenset(key.partition(".")[0] for key in SETTINGS if "." in key)
+_SECTIONS = frozenset(key[:end] for key in SETTINGS for end in range(len(key)) if key[end] == ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Effective:
         section, _, name = key.rpartition(".")
         if not section:
             return getattr(self.config, name)
+        if section.startswith("policy."):
+            return getattr(self.config.policy[NoticeKind(section.removeprefix("policy."))], name)
         if section in ROADS:
             return getattr(self.config.of(ROADS[section].settings), name)
         return getattr(getattr(self.config, section), name)
@@ -107,7 +112,9 @@ def load(
         if value is not None:
             found[key] = (value, "command line")
     values = {key: _read(key, value, origin) for key, (value, origin) in found.items()}
-    return Effective(_build(values), {key: origin for key, (_, origin) in found.items()})
+    origins = {key: origin for key, (_, origin) in found.items()}
+    policy = policy_overrides.policy_of(values, origins)
+    return Effective(_build(values, policy), origins)
 
 
 def variable(key: str) -> str:
@@ -144,11 +151,17 @@ def _from_file(file: Path) -> Iterator[tuple[str, object]]:
         raise ConfigError(f"{file}: {error.strerror}") from error
     except _UNREADABLE as error:
         raise ConfigError(f"{file} is not TOML: {error}") from error
-    for key, value in document.items():
+    yield from ((_known(key, file), value) for key, value in _flat(document))
+
+
+def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield every setting by its whole key; no deeper than keys are."""
+    for name, value in table.items():
+        key = prefix + name
         if key in _SECTIONS and isinstance(value, dict):
-            yield from ((_known(f"{key}.{name}", file), inner) for name, inner in value.items())
+            yield from _flat(value, f"{key}.")
         else:
-            yield _known(key, file), value
+            yield key, value
 
 
 def _known(key: str, file: Path) -> str:
@@ -173,7 +186,7 @@ def _shown(value: object) -> str:
         return f"this {type(value).__name__}"
 
 
-def _build(values: Mapping[str, Any]) -> Config:
+def _build(values: Mapping[str, Any], policy: Policy) -> Config:
     def section(prefix: str) -> dict[str, Any]:
         start = prefix + "."
         return {k.removeprefix(start): v for k, v in values.items() if k.startswith(start)}
@@ -184,6 +197,7 @@ def _build(values: Mapping[str, Any]) -> Config:
         faces=FacesConfig(**section("faces")),
         signal=SignalConfig(**section("signal")),
         drain=DrainConfig(**section("drain")),
+        policy=policy,
         sections=tuple(
             road.settings(**found) for name, road in ROADS.items() if (found := section(name))
         ),

@@ -14,6 +14,8 @@ from watcher.notice import Notice
 from watcher.sources.azure_config import AzureConfig
 from watcher.sources.azure_events import EVENTS, AzureEvents
 from watcher.sources.pace import Pace
+from watcher.sources.road import Site
+from watcher.state import State
 from watcher.supervise import keep_running
 
 LIMIT_S = 0.5
@@ -42,7 +44,8 @@ async def hearing_azure(
     """Run the source as the daemon does, but a hundred times as fast."""
     async with HttpClient(url, LIMIT_S) as events, HttpClient(url, LIMIT_S) as rest:
         health = SourceHealth(AzureEvents.name, AzureEvents.keys(config), clock(), Metrics())
-        source = AzureEvents((events, rest), config, health, clock, adopted)
+        site = Site(Metrics(), clock, State(), adopted)
+        source = AzureEvents((events, rest), config, health, site)
         for lane in source.lanes:
             lane._looks = [replace(look, pace=Pace(0.01)) for look in lane._looks]
         ears = AzureEars(source, health)

@@ -9,7 +9,8 @@ from watcher.actions.base import Action
 from watcher.errors import ActionError
 from watcher.metrics import Metrics
 from watcher.notice import Deadline, Notice, NoticeKind, Standing
-from watcher.responder import Afterwards, Responder
+from watcher.policy import POLICY, Policy
+from watcher.responder import Afterwards, Means, Responder
 from watcher.state import ActionRecord, State
 
 
@@ -43,7 +44,13 @@ class Recorded:
 class Desk:
     """A running responder with two recorded actions, or with others given."""
 
-    def __init__(self, clock: TurnedClock, *actions: Action, state: State | None = None) -> None:
+    def __init__(
+        self,
+        clock: TurnedClock,
+        *actions: Action,
+        state: State | None = None,
+        policy: Policy = POLICY,
+    ) -> None:
         self.clock = clock
         self.flag, self.signal = Recorded("flag_file"), Recorded("signal")
         chosen = actions or (self.flag, self.signal)
@@ -55,7 +62,7 @@ class Desk:
         self.acknowledged: list[str] = []
         self.afterwards = Afterwards(self._keep, lambda notice: self.acknowledged.append(notice.id))
         self.responder = Responder(
-            by_name,
+            Means(policy, by_name),
             self.state,
             self.metrics,
             clock,

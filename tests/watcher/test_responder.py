@@ -16,7 +16,8 @@ from watcher.actions.flag_file import FLAG_NAME, FlagFile
 from watcher.actions.flag_v1 import Writer
 from watcher.metrics import Metrics
 from watcher.notice import Notice, NoticeKind, Standing
-from watcher.responder import Responder
+from watcher.policy import POLICY
+from watcher.responder import Means, Responder
 from watcher.state import State
 
 
@@ -125,7 +126,11 @@ async def test_signal_goes_out_when_the_real_flag_writer_hangs(
     flag = await asyncio.to_thread(OnADeadFileSystem, *parts)
     desk = Desk(clock, flag, signalled)
     desk.responder = Responder(
-        {flag.name: flag, "signal": signalled}, state, metrics, clock, desk.afterwards
+        Means(POLICY, {flag.name: flag, "signal": signalled}),
+        state,
+        metrics,
+        clock,
+        desk.afterwards,
     )
     async with running(desk):
         desk.inbox.put_nowait(desk.notice())

@@ -7,8 +7,23 @@ import pytest
 
 from watcher.config import Address, Config
 from watcher.errors import ConfigError
+from watcher.notice import NoticeKind, Urgency
+from watcher.policy import POLICY
 from watcher.settings import SETTINGS, Effective, load, strangers, variable
 from watcher.sources.aws_config import AwsConfig
+
+POLICY_VALUES = {
+    key: value
+    for kind, rule in POLICY.items()
+    for key, value in (
+        (f"policy.{kind}.urgency", "stop"),
+        (f"policy.{kind}.actions", "flag_file, signal"),
+        *([(f"policy.{kind}.lead_s", "600")] if rule.lead_s else []),
+        *([(f"policy.{kind}.expires_s", "7200")] if rule.expires_s else []),
+    )
+}
+UNSETTABLE = {key for key in SETTINGS if key.startswith("policy.")} - POLICY_VALUES.keys()
+"""Keys that are known, so that setting them says why one can't."""
 
 
 @pytest.fixture
@@ -110,8 +125,9 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "kubernetes.url": "https://10.0.0.1:443",
         "kubernetes.token_file": "/token",
         "kubernetes.authority_file": "/ca.crt",
+        **POLICY_VALUES,
     }
-    assert set(values) == set(SETTINGS)
+    assert set(values) == set(SETTINGS) - UNSETTABLE
     lines = [f'{key} = "{value}"' for key, value in values.items()]  # TOML knows dotted keys
     environment = {variable(key): value for key, value in values.items()}
     loaded: list[Effective] = [load(None, environment, {}), load(None, {}, dict(values))]
@@ -208,3 +224,50 @@ def test_variable_is_named_with_the_nearest_setting_when_it_sets_nothing() -> No
     assert strangers(environment) == [
         "environment REPRIEVE_RUNDIR sets nothing; the nearest setting is REPRIEVE_RUN_DIR"
     ]
+
+
+def test_policy_is_what_its_tables_make_it_when_in_the_file(file: Path) -> None:
+    """A table for each kind, and the environment above it, field by field."""
+    file.write_text(
+        "[policy.rebalance]\n"
+        'urgency = "stop"\n'
+        'actions = ["cordon", "flag_file", "signal"]\n'
+        "[policy.maintenance]\n"
+        "lead_s = 300\n"
+    )
+    environment = {"REPRIEVE_POLICY_MAINTENANCE_LEAD_S": "450"}
+    effective = load(file, environment, {})
+    policy = effective.config.policy
+    rebalance = policy[NoticeKind.REBALANCE]
+    assert (rebalance.urgency, rebalance.actions) == (
+        Urgency.STOP,
+        ("flag_file", "signal", "cordon"),
+    )
+    assert policy[NoticeKind.MAINTENANCE].lead_s == 450
+    assert policy[NoticeKind.PREEMPTION] == POLICY[NoticeKind.PREEMPTION]
+    assert effective.value("policy.rebalance.urgency") is Urgency.STOP
+    assert effective.value("policy.preemption.lead_s") is None
+    assert effective.origins["policy.maintenance.lead_s"].endswith("_LEAD_S")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[policy.preemptoin]\nurgency = "stop"', "nearest known one is policy.preemption"),
+        ('[policy.rebalance]\nurgence = "stop"', "nearest known one is policy.rebalance.urgency"),
+        ("[policy.rebalance.actions]\nx = 1", "policy.rebalance.actions has to be a list"),
+        ("[policy]\nrebalance = 1", "unknown key policy.rebalance"),
+        ('policy = "calm"', "unknown key policy"),
+        ('[policy.rebalance]\nactions = ["flag_file", "cordn"]', "to 'cordn' is cordon"),
+        ('[policy.preemption]\nactions = ["signal"]', "policy.preemption.actions has to have flag"),
+        ('[policy.preemption]\nurgency = "advisory"', "policy.preemption.urgency has to be stop"),
+    ],
+)
+def test_policy_is_refused_with_file_and_key_when_it_makes_no_sense(
+    file: Path, text: str, why: str
+) -> None:
+    """At the start, and not at the notice."""
+    with pytest.raises(ConfigError) as caught:
+        from_file(file, text)
+    assert str(caught.value).startswith(str(file))
+    assert why in str(caught.value)

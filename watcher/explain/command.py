@@ -17,7 +17,8 @@ from watcher.errors import ConfigError, SourceMalformed
 from watcher.explain.answer import Asked, Told
 from watcher.explain.bodies import BODIES
 from watcher.notice import Moment, rfc3339
-from watcher.policy import stand
+from watcher.policy import Policy, stand
+from watcher.settings import load
 from watcher.sources.aws_messages.envelope import MESSAGE_LIMIT_BYTES
 from watcher.sources.aws_times import any_instant
 
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instance-id", "--vm-name", metavar="ID", help=asks)
     parser.add_argument("--received-at", metavar="TIME", help="when the body arrived (now)")
     parser.add_argument("--now", metavar="TIME", help="from when on time is left (the clock)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, with their policy")
 
 
 def _listed() -> str:
@@ -79,11 +81,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _print({"refused": str(error)}, status=1)
     if isinstance(answer, str):
         return _print({"ignored": answer}, status=os.EX_OK)
-    return _print({"notices": [_shown(told, left_from) for told in answer]}, status=os.EX_OK)
+    policy = load(arguments.config, os.environ, {}).config.policy
+    return _print(
+        {"notices": [_shown(told, left_from, policy) for told in answer]}, status=os.EX_OK
+    )
 
 
-def _shown(told: Told, left_from: Moment) -> dict[str, object]:
-    notice, standing = told.notice, stand(told.notice)
+def _shown(told: Told, left_from: Moment, policy: Policy) -> dict[str, object]:
+    notice, standing = told.notice, stand(told.notice, policy)
     planned = standing.acts_from if not standing.is_due(notice.received) else None
     return {
         "id": notice.id,

@@ -40,8 +40,7 @@ async def opened(config: AzureConfig, site: Site) -> AsyncIterator[Opened]:
             (events, rest),
             config,
             site.health(AzureEvents.name, AzureEvents.keys(config)),
-            site.now,
-            site.left_by(AzureEvents.name),
+            site,
         )
         # In a dry run nothing is approved: that would let the event start.
         keepers = () if site.is_dry_run else (source.approvals.keep,)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from watcher.errors import SourceError
 from watcher.httpclient import HttpClient
 from watcher.notice import Moment, Notice, NoticeKind
-from watcher.policy import stand
+from watcher.policy import Policy, stand
 from watcher.sources.azure_document import Event
 from watcher.sources.azure_session import EVENTS_PATH, HEADERS, refusal
 
@@ -28,12 +28,20 @@ class Approvals:
         client: A client for IMDS that no event waits for.
         now: Reads both clocks.
         wait_s: Seconds between the actions and the approval; None: nothing is ever approved.
+        policy: What each kind of notice means.
     """
 
-    def __init__(self, client: HttpClient, now: Callable[[], Moment], wait_s: float | None) -> None:
+    def __init__(
+        self,
+        client: HttpClient,
+        now: Callable[[], Moment],
+        wait_s: float | None,
+        policy: Policy,
+    ) -> None:
         self._client = client
         self._now = now
         self._wait_s = wait_s
+        self._policy = policy
         self._shown: dict[str, Event] = {}
         self._done_s: dict[str, float] = {}
         self._finished: set[str] = set()
@@ -46,7 +54,7 @@ class Approvals:
         come and the trainers have been told.
         """
         now = self._now()
-        if stand(notice).is_due(now):
+        if stand(notice, self._policy).is_due(now):
             self._done_s[notice.id] = now.boottime_s
 
     def seen(self, events: Iterable[Event]) -> None:

@@ -7,7 +7,7 @@ Source: Azure virtual machines, "Scheduled Events for Linux VMs" (read 2026-11-3
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import inf
 
 from watcher.errors import SourceUnavailable
@@ -22,6 +22,7 @@ from watcher.sources.azure_session import EVENTS_PATH, FIRST_LIMIT_S, NAME_PATH,
 from watcher.sources.azure_vm import AzureVm
 from watcher.sources.lane import Lane, Look, Sight
 from watcher.sources.pace import Pace
+from watcher.sources.road import Site
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +40,7 @@ class AzureEvents:
         clients: Two clients for the IMDS endpoint's base URL: for events, and for all else.
         config: Whose events are ours, and whether any is approved.
         health: Where usable answers are noted, on the keys of :meth:`keys`.
-        now: Reads both clocks.
-        adopted: Notices that an earlier run of the daemon has left in force.
+        site: The clocks, the policy, and what an earlier run of the daemon has left in force.
     """
 
     name = AZURE_EVENTS
@@ -60,21 +60,20 @@ class AzureEvents:
         clients: tuple[HttpClient, HttpClient],
         config: AzureConfig,
         health: SourceHealth,
-        now: Callable[[], Moment],
-        adopted: Iterable[Notice] = (),
+        site: Site,
     ) -> None:
         events, rest = clients
         vm = AzureVm(health.facts, config.vm_name)
         wait_s = None if config.approve is Approve.NEVER else config.approve_wait_s
-        self.approvals = Approvals(rest, now, wait_s)
-        key = ScheduledEvents(vm, Schedule(adopted), self.approvals)
-        session = Named(AzureSession(events, now, FIRST_LIMIT_S), vm)
+        self.approvals = Approvals(rest, site.now, wait_s, site.policy)
+        key = ScheduledEvents(vm, Schedule(site.left_by(self.name)), self.approvals)
+        session = Named(AzureSession(events, site.now, FIRST_LIMIT_S), vm)
         look = Look(EVENTS, EVENTS_PATH, Pace(EVERY_S), key)
         # Where the name is set, what the metadata service says is only compared with it.
         ask_name = Look(NAME, NAME_PATH, Pace(inf), vm, is_vital=config.vm_name is None)
         self.lanes = (
-            EventsLane(session, look, health, now, self.approvals),
-            Lane(AZURE_EVENTS, AzureSession(rest, now), [ask_name], health, now),
+            EventsLane(session, look, health, site.now, self.approvals),
+            Lane(AZURE_EVENTS, AzureSession(rest, site.now), [ask_name], health, site.now),
         )
         """Each is run by itself, side by side."""
 

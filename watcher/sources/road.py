@@ -16,6 +16,7 @@ from watcher.config import DrainConfig
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice, NoticeKind
+from watcher.policy import POLICY, Policy
 from watcher.sources.base import Source
 from watcher.state import State
 
@@ -38,6 +39,7 @@ class Site:
         boot_id: This boot's.
         run_dir: The run directory.
         drain: Which pods leave a Node that is to go.
+        policy: What each kind of notice means.
         is_dry_run: Whether everything is only tried.
         healths: The health of every source that was opened so far.
     """
@@ -50,6 +52,7 @@ class Site:
     boot_id: str = ""
     run_dir: Path = Path("/run/reprieve")
     drain: DrainConfig = field(default_factory=DrainConfig)
+    policy: Policy = field(default_factory=lambda: POLICY)
     is_dry_run: bool = False
     healths: list[SourceHealth] = field(default_factory=list)
 

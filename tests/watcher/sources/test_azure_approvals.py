@@ -13,6 +13,7 @@ from tests.support.scripted_imds import ScriptedImds
 from tests.support.simulated_aws import TurnedClock as ScenarioClocks
 from tests.support.simulated_azure import AzureSimulator, simulated_azure
 from watcher.httpclient import HttpClient
+from watcher.policy import POLICY
 from watcher.simulator.azure.scenario import AzureScenario
 from watcher.sources.azure_approvals import Approvals
 from watcher.sources.azure_config import Approve, AzureConfig
@@ -133,7 +134,7 @@ async def test_approval_is_tried_again_when_it_failed(
     events = read(body("reboot-by-user")).events
     clock.moment = events[0].notice.received
     async with HttpClient(imds.url) as client:
-        approvals = Approvals(client, clock, WAIT_S)
+        approvals = Approvals(client, clock, WAIT_S, POLICY)
         keeping = asyncio.create_task(approvals.keep())
         approvals.seen(events)
         approvals.acknowledged(events[0].notice)

@@ -16,6 +16,8 @@ from watcher.simulator.azure.scenario import AzureScenario
 from watcher.sources.azure_config import AzureConfig
 from watcher.sources.azure_events import EVENTS, NAME, AzureEvents
 from watcher.sources.azure_session import LIMIT_S
+from watcher.sources.road import Site
+from watcher.state import State
 from watcher.supervise import keep_running
 
 
@@ -31,7 +33,8 @@ def test_source_is_enabled_without_an_error_when_the_first_answer_takes_110_s() 
         ):
             await azure.control("POST", "event", {})
             health = SourceHealth(AzureEvents.name, (EVENTS, NAME), clock(), Metrics())
-            source = AzureEvents((events, rest), AzureConfig(), health, clock)
+            site = Site(Metrics(), clock, State())
+            source = AzureEvents((events, rest), AzureConfig(), health, site)
             inbox: asyncio.Queue[Notice] = asyncio.Queue()
             hearing = [asyncio.create_task(keep_running(a, inbox, clock)) for a in source.lanes]
             await asyncio.sleep(109)
