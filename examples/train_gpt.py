@@ -120,6 +120,11 @@ def log_step(directory: Path, step: int, ids: list[int], lr: float, loss: torch.
         file.write(json.dumps(record) + "\n")
 
 
+def steps_or_word(text: str) -> int | str:
+    """Return a number of steps, or the word for how the run is to choose it."""
+    return int(text) if text.isdecimal() else text
+
+
 def parse_options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
@@ -127,7 +132,9 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--checkpoint-dir", type=Path, required=True, help="shared by all ranks")
     parser.add_argument("--steps", type=int, default=300, help="where the run ends")
-    parser.add_argument("--save-every", type=int, default=50, help="steps between checkpoints")
+    parser.add_argument(
+        "--save-every", type=steps_or_word, default=50, help="steps between checkpoints, or auto"
+    )
     parser.add_argument("--batch-size", type=int, default=8, help="samples a rank and step")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-dir", type=Path, help="write ids, learning rate and loss here")

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from trainer_hooks.outcome import RunOutcome
     from trainer_hooks.state import TrainState
     from trainer_hooks.stop import StopListener
+    from trainer_hooks.waste.auto import AutoInterval
 
 __all__ = [
     "EXIT_PREEMPTED",
+    "AutoInterval",
     "Checkpoint",
     "Checkpointer",
     "Keep",
@@ -35,6 +37,7 @@ __all__ = [
 
 _HOMES = {
     "EXIT_PREEMPTED": "trainer_hooks.launch.exit_codes",
+    "AutoInterval": "trainer_hooks.waste.auto",
     "Checkpoint": "trainer_hooks.checkpoint.latest",
     "Checkpointer": "trainer_hooks.checkpoint.saver",
     "Keep": "trainer_hooks.checkpoint.keep",

@@ -12,8 +12,10 @@ from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
-from trainer_hooks.saves import SaveRules, Saves, directory_of
+from trainer_hooks.save_rules import SaveRules, directory_of
+from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
+from trainer_hooks.waste.auto import AutoInterval, parse_save_every
 
 B = TypeVar("B")
 
@@ -36,7 +38,9 @@ class TrainerHooks:
     Args:
         state: Everything that must come back.
         checkpoint_dir: The same storage on all ranks; made if need be.
-        save_every: Steps between saves.
+        save_every: Steps between saves; or ``"auto"``, as many as waste least by what the run
+            measures; or ``"5%"``, as many as make stalls take that share of the time; or an
+            AutoInterval, which says more (docs/waste.md).
         keep: How many of the newest checkpoints are kept, or a ``Keep`` with a ladder of hours and
             days; None keeps all. What the run has resumed from is kept as well.
         verify: ``all`` compares the digest of every byte before it resumes; ``sizes`` takes the
@@ -55,7 +59,7 @@ class TrainerHooks:
         state: TrainState,
         *,
         checkpoint_dir: str | os.PathLike[str],
-        save_every: int,
+        save_every: int | str | AutoInterval,
         keep: int | Keep | None = None,
         verify: Literal["sizes", "all"] = "all",
         exit_on_preempt: bool = True,
@@ -64,7 +68,7 @@ class TrainerHooks:
         self._state = state
         self._rules = SaveRules(
             root=directory_of(checkpoint_dir),
-            every_steps=save_every,
+            save_every=parse_save_every(save_every),
             keep=Keep(last=keep) if isinstance(keep, int) else keep,
             verify=verify,
         )
@@ -132,7 +136,7 @@ class TrainerHooks:
             run.saves.save_if_due(run.step)
             if not self._has_begun:
                 self._has_begun = True
-                run.saves.restore_rng()
+                run.saves.begin()
                 run.note_begun()
             run.pace.begin()
             run.recorder.note_step_begun()

@@ -37,7 +37,7 @@ class Recorder:
         """Note that all ranks have met."""
         self._met_s = self._now_s()
 
-    def open(self, root: Path, attempt: tuple[int, str], *, ranks: int, resumed_step: int) -> None:
+    def open(self, root: Path, attempt: tuple[int, str], *, ranks: int, resumed_step: int) -> Begin:
         """Begin the ledger, once it is known where this attempt goes on. Only rank 0 calls it.
 
         Args:
@@ -45,6 +45,9 @@ class Recorder:
             attempt: Number and token.
             ranks: All of them, each with a device that is paid for.
             resumed_step: Steps that were finished.
+
+        Returns:
+            The record that it begins with.
         """
         number, token = attempt
         begin = Begin(
@@ -59,6 +62,7 @@ class Recorder:
         entered, met = self._at(self._entered_s), self._at(self._met_s)
         self._ledger.note_part(Part.RENDEZVOUS, entered, met)
         self._ledger.note_part(Part.LOAD, met)
+        return begin
 
     def note_step_begun(self) -> None:
         """Note that a step begins."""
@@ -74,10 +78,10 @@ class Recorder:
         """Return the instant, as it is recorded."""
         return self._at(self._now_s())
 
-    def note_save(self, step: int, began: float) -> None:
-        """Note that the stall of a save is over."""
+    def note_save(self, step: int, began: float, waited_s: float) -> None:
+        """Note that the stall of a save is over, of which so long was for the save before."""
         if self._ledger is not None:
-            self._ledger.note_save(step, began, self.now())
+            self._ledger.note_save(step, began, self.now(), waited_s)
 
     def note_commit(self, step: int) -> None:
         """Note that a save has become a checkpoint. Runs in the save's thread."""

@@ -23,7 +23,8 @@ from trainer_hooks.pace import Pace
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
-from trainer_hooks.saves import SaveRules, Saves
+from trainer_hooks.save_rules import SaveRules
+from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.status import Status, TrainerState
 from trainer_hooks.stop import StopListener
@@ -41,8 +42,7 @@ class Run:
     """What one ``with TrainerHooks(...)`` block stands on, and how it is left.
 
     Args:
-        exits: Whether the process may be ended: when it was preempted, after the block or from the
-            guard's thread, and when its set-up is wrong.
+        exits: Whether the process may be ended, when it was preempted or its set-up is wrong.
     """
 
     def __init__(self, *, exits: bool) -> None:

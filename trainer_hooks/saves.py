@@ -1,22 +1,21 @@
 """Saves: when this run saves, what it resumed from, and what it has committed."""
 
 import logging
-import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from trainer_hooks.cadence import open_cadence
 from trainer_hooks.checkpoint.commit import start_attempt
-from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.layout import Attempt
 from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.clock import boottime_s
-from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.errors import CheckpointError
 from trainer_hooks.recorder import Recorder
+from trainer_hooks.save_rules import SaveRules
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
 
@@ -24,41 +23,6 @@ log = logging.getLogger(__name__)
 
 LINGER_S = 30.0
 """How long the end of a run waits for old checkpoints to be deleted; a stop does not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveRules:
-    """When a run saves, what it keeps, and how closely it looks at what it resumes from.
-
-    Raises:
-        ConfigError: A value makes no sense.
-    """
-
-    root: Path
-    """The checkpoint directory, the same storage on all ranks."""
-    every_steps: int
-    """Steps between saves."""
-    keep: Keep | None
-    """What is kept when there are newer checkpoints; None for everything."""
-    verify: str
-    """A ``Verify``."""
-
-    def __post_init__(self) -> None:
-        if self.every_steps < 1:
-            raise ConfigError(f"save_every counts steps, at least 1, not {self.every_steps}")
-        if self.verify not in set(Verify):
-            raise ConfigError(f"verify is one of {[*map(str, Verify)]}, not {self.verify!r}")
-
-
-def directory_of(text: str | os.PathLike[str]) -> Path:
-    """Return the checkpoint directory that a program names.
-
-    Raises:
-        ConfigError: It is a URL. As a path it would be a directory of an odd name on this node.
-    """
-    if "://" in os.fspath(text):
-        raise ConfigError(f"checkpoint_dir is a path that all ranks share, not a URL: {text}")
-    return Path(text)
 
 
 class Saves:
@@ -77,10 +41,6 @@ class Saves:
         self._world = world
         self._recorder = recorder
         self._attempt = _start_attempt(rules.root, world)
-        self._checkpointer = Checkpointer(
-            rules.root, world, self._attempt, save_every_steps=rules.every_steps
-        )
-        self._checkpointer.on_commit = self._after_commit
         self._retention = (
             Retention(rules.root, rules.keep, self._attempt)
             if rules.keep is not None and world.is_coordinator
@@ -91,15 +51,22 @@ class Saves:
         self._resumed: ResumePoint | None = resume(
             rules.root, state, world, attempt=self._attempt, verify=Verify(rules.verify)
         )
-        if self._resumed is not None and self._resumed.took_s is not None:
-            self._checkpointer.took_s.append(self._resumed.took_s)
+        begin = None
         if world.is_coordinator:
-            recorder.open(
+            begin = recorder.open(
                 rules.root,
                 (self._attempt.number, self._attempt.token),
                 ranks=world.size,
                 resumed_step=self.resumed_step,
             )
+        marker = None if self._resumed is None else self._resumed.marker
+        self._cadence = open_cadence(rules, world, marker, begin)
+        self._checkpointer = Checkpointer(
+            rules.root, world, self._attempt, save_every_steps=self._cadence.every_steps
+        )
+        self._checkpointer.on_commit = self._after_commit
+        if self._resumed is not None and self._resumed.took_s is not None:
+            self._checkpointer.took_s.append(self._resumed.took_s)
 
     @property
     def resumed_step(self) -> int:
@@ -151,24 +118,34 @@ class Saves:
         """Tell whether nothing of the state at ``step`` would be lost: committed, or untrained."""
         return self.committed_step == step or not self._state.has_stepped
 
-    def restore_rng(self) -> None:
+    def begin(self) -> None:
         """Set this rank's generators as they were. The last thing before the first step."""
+        self._cadence.begin(self.resumed_step)
         if self._resumed is not None:
             self._resumed.restore_rng(self._state.seed, self._world.rank)
 
     def save_if_due(self, step: int) -> None:
-        """Save if ``step`` is a multiple of the interval."""
-        if step > 0 and step % self._rules.every_steps == 0:
+        """Save if the interval is over; all ranks agree on that."""
+        if self._cadence.is_due(step):
             self.save(step)
 
     def save(self, step: int) -> None:
         """Save the state at this boundary, unless that was done or there is nothing to save."""
         last = self._checkpointer.last
         is_saved = step == self.resumed_step or (last is not None and last.name.step == step)
-        if self._state.has_stepped and not is_saved:
-            began = self._recorder.now()
-            self._checkpointer.save(self._state.capture(step))
-            self._recorder.note_save(step, began)
+        if is_saved or not self._state.has_stepped:
+            return
+        began = self._recorder.now()
+        self._cadence.reach(step)
+        self._checkpointer.wait(None)  # one is in flight at most, and waiting for it is no stall
+        waited_s = self._recorder.now() - began
+        self._checkpointer.save_every_steps = self._cadence.choose(last)
+        self._checkpointer.save(self._state.capture(step))
+        stall_s = None
+        if self._checkpointer.last is not last:
+            stall_s = self._recorder.now() - began - waited_s
+            self._recorder.note_save(step, began, waited_s)
+        self._cadence.resume(step, self._checkpointer.save_every_steps, stall_s)
 
     def wait(self, limit_s: Callable[[], float | None]) -> bool:
         """Wait until no save is in flight, at most until an instant that may change meanwhile.

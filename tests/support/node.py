@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.flags import put_flag
 from tests.support.training import Run
 from tests.support.waiting import wait_until
-from trainer_hooks import Keep, RunOutcome, TrainerHooks, latest_committed
+from trainer_hooks import AutoInterval, Keep, RunOutcome, TrainerHooks, latest_committed
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.results import RankState, read_result
@@ -37,6 +37,7 @@ class Node:
         exit_on_preempt: bool = False,
         always_stop: bool = True,
         keep: int | Keep | None = None,
+        save_every: int | AutoInterval = 3,
     ) -> RunOutcome:
         """Train as a program does; it reads the outcome itself unless the block is to exit.
 
@@ -45,7 +46,7 @@ class Node:
         with TrainerHooks(
             run.state,
             checkpoint_dir=self.checkpoints,
-            save_every=3,
+            save_every=save_every,
             exit_on_preempt=exit_on_preempt,
             always_stop=always_stop,
             keep=keep,

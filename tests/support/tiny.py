@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
-from trainer_hooks import ResumableSampler, TrainerHooks, TrainState
+from trainer_hooks import AutoInterval, ResumableSampler, TrainerHooks, TrainState
 
 Hook = Callable[[int, int], None]
 """Called with (rank, step), inside the step."""
@@ -28,7 +28,7 @@ class Tiny:
     checkpoint_dir: Path
     log_dir: Path
     steps: int = 30
-    save_every: int = 10
+    save_every: int | str | AutoInterval = 10
     step_s: float = 0.01
     workers: int = 0
     width: int = 8

@@ -141,7 +141,7 @@ def test_nothing_is_noted_when_the_record_is_closed(tmp_path: Path) -> None:
     for _ in range(2):
         recorder.note_step_begun()
         recorder.note_step(0)
-        recorder.note_save(1, recorder.now())
+        recorder.note_save(1, recorder.now(), 0.0)
         recorder.note_commit(1)
         recorder.note_notice("n-1")
         recorder.close(Outcome.FINISHED, 1)

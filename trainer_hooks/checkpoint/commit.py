@@ -53,6 +53,11 @@ class CommitMarker:
     """RFC 3339, UTC, for people."""
     files: tuple[FileEntry, ...]
 
+    @property
+    def state_bytes(self) -> int:
+        """Return the size of the checkpoint, of all ranks together."""
+        return sum(entry.size for entry in self.files)
+
     def encode(self) -> bytes:
         """Return the marker file's bytes, with a digest of themselves."""
         return sealed(

@@ -3,12 +3,16 @@
 import threading
 from pathlib import Path
 
+from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.digest import DigestingWriter
 from trainer_hooks.checkpoint.layout import SaveName
 
 
 class SaveInFlight:
     """One save between staging and its end; any thread may look at it."""
+
+    marker: CommitMarker | None = None
+    """What was committed, on the coordinator. Read it after ``ended``."""
 
     def __init__(
         self, name: SaveName, directory: Path, writer: DigestingWriter, began_s: float

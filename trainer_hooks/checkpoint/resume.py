@@ -44,6 +44,7 @@ class ResumePoint:
     """This rank's own state, if the same number of ranks wrote the checkpoint."""
     took_s: float | None
     """Seconds that its save took, if the same number of ranks made it, and it says so."""
+    marker: CommitMarker
 
     def restore_rng(self, seed: int, rank: int) -> None:
         """Set this rank's generators. Last of all, just before the first step.
@@ -71,7 +72,6 @@ class _Prepared(NamedTuple):
     """A checkpoint that one rank is ready to load."""
 
     point: ResumePoint
-    marker: CommitMarker
     shared: RankState
     reader: SafeReader
     tensors: dict[str, torch.Tensor]
@@ -197,8 +197,14 @@ def _prepare(path: Place, state: TrainState, world: World) -> tuple[_Prepared | 
     except CheckpointError as error:
         return None, [f"rank {world.rank}: {error}"]
     took_s = checkpoint.marker.took_s if same_world else None
-    point = ResumePoint(step=checkpoint.step, path=path, own_rng=own, took_s=took_s)
-    return _Prepared(point, checkpoint.marker, shared, reader, tensors), []
+    point = ResumePoint(
+        step=checkpoint.step,
+        path=path,
+        own_rng=own,
+        took_s=took_s,
+        marker=checkpoint.marker,
+    )
+    return _Prepared(point, shared, reader, tensors), []
 
 
 def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
@@ -217,12 +223,13 @@ def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
         return [f"rank {world.rank}: {root_cause(error)}"]
     state.restore(prepared.tensors, prepared.shared.leaves)
     if world.is_coordinator:
-        _announce(prepared.point, prepared.marker, world)
+        _announce(prepared.point, world)
     return []
 
 
-def _announce(point: ResumePoint, marker: CommitMarker, world: World) -> None:
-    rng = "restored" if marker.world_size == world.size else f"re-seeded, was {marker.world_size}"
+def _announce(point: ResumePoint, world: World) -> None:
+    written_by = point.marker.world_size
+    rng = "restored" if written_by == world.size else f"re-seeded, was {written_by}"
     log.warning(
         "RESUMED step=%d from=%s ranks=%d rng=%s",
         point.step,

@@ -52,7 +52,7 @@ class Checkpointer:
         root: The checkpoint directory, the same storage on all ranks.
         world: The ranks.
         attempt: This start of the job, the same on all ranks.
-        save_every_steps: Written into the marker.
+        save_every_steps: For the marker; as a save begins, the coordinator's becomes everybody's.
         commit_timeout_s: How long a durable rank waits for the others before it gives a save up.
     """
 
@@ -71,7 +71,7 @@ class Checkpointer:
         self._root = root
         self._world = world
         self._attempt = attempt
-        self._save_every_steps = save_every_steps
+        self.save_every_steps = save_every_steps
         self._timeout = timedelta(seconds=commit_timeout_s)
         self._store = world.connection()
         if world.group is None:
@@ -161,7 +161,9 @@ class Checkpointer:
                 reserve(self._root, name)
             except CheckpointError as error:
                 failure = error
-        return self._world.from_coordinator(failure)
+        told = self._world.from_coordinator((failure, self.save_every_steps))
+        failure, self.save_every_steps = told
+        return failure
 
     def _stage(self, save: SaveInFlight, snapshot: Snapshot) -> Future[object]:
         response = async_save(
@@ -236,11 +238,11 @@ class Checkpointer:
                 shutil.rmtree(save.directory, ignore_errors=True)  # a full disk wants the room
             return "; ".join(failures)
         try:
-            commit(
+            save.marker = commit(
                 self._root,
                 save.name,
                 world_size=self._world.size,
-                save_every_steps=self._save_every_steps,
+                save_every_steps=self.save_every_steps,
                 took_s=time.monotonic() - save.began_s,
             )
         except CheckpointError as error:

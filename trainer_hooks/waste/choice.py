@@ -71,12 +71,10 @@ def choose(costs: Costs, limits: Limits | None = None) -> Choice:
     """Choose the interval of least waste that the limits allow."""
     limits = Limits() if limits is None else limits
     exact = exact_s(costs)
-    lowest = {Bound.OPTIMUM: exact}
-    if limits.overhead is not None:
-        lowest = {Bound.OVERHEAD: costs.stall_s / limits.overhead}
-    lowest[Bound.COMMIT_LAG] = costs.commit_lag_s * (1 + limits.lag_margin)
-    if limits.bytes_per_s is not None and limits.state_bytes is not None:
-        lowest[Bound.BANDWIDTH] = limits.state_bytes / limits.bytes_per_s - costs.stall_s
+    lowest = _least_s(costs, limits)
+    if limits.overhead is None:
+        lowest[Bound.OPTIMUM] = exact
+    lowest[Bound.COMMIT_LAG] *= 1 + limits.lag_margin
     bound = max(lowest, key=lambda kind: lowest[kind])
     return Choice(
         young_s=young_s(costs),
@@ -101,13 +99,17 @@ def in_steps(costs: Costs, choice: Choice, step_s: float) -> int:
     return min(allowed, key=lambda steps: slowdown(costs, steps * step_s))
 
 
-def is_worth_changing(costs: Costs, now_s: float, proposed_s: float) -> bool:
+def is_worth_changing(
+    costs: Costs, now_s: float, proposed_s: float, limits: Limits | None = None
+) -> bool:
     """Tell whether an interval in force should give way to another.
 
     Near its optimum the waste is flat, so estimates that wander would move the interval for
-    nothing. One that is too short for the commit lag always gives way.
+    nothing. One that is shorter than a limit allows, or than the commit lag, gives way to any
+    longer one.
     """
-    if now_s < costs.commit_lag_s <= proposed_s:
+    least_s = max(_least_s(costs, Limits() if limits is None else limits).values())
+    if now_s < min(least_s, proposed_s):
         return True
     if abs(math.log(proposed_s / now_s)) > LARGE_CHANGE:
         return True
@@ -139,3 +141,13 @@ def break_even_nodes(costs: Costs, node_mtbi_s: float, limit: float) -> float:
     while low < (middle := math.sqrt(low * high)) < high:
         low, high = (low, middle) if reached(middle) else (middle, high)
     return low
+
+
+def _least_s(costs: Costs, limits: Limits) -> dict[Bound, float]:
+    """Return how short an interval may be by each of the limits; by the commit lag always."""
+    least = {Bound.COMMIT_LAG: costs.commit_lag_s}
+    if limits.overhead is not None:
+        least[Bound.OVERHEAD] = costs.stall_s / limits.overhead
+    if limits.bytes_per_s is not None and limits.state_bytes is not None:
+        least[Bound.BANDWIDTH] = limits.state_bytes / limits.bytes_per_s - costs.stall_s
+    return least

@@ -12,6 +12,7 @@ from trainer_hooks.waste.estimate import (
     dispersion,
     estimate_mtbi,
     mean_of_late_s,
+    scaled_mtbi_s,
     typical_stall_s,
 )
 from trainer_hooks.waste.interval import Costs
@@ -77,14 +78,30 @@ class Measured:
             return None
 
 
-def history(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> History:
-    """Measure what can be measured from a run's attempts and their timeline."""
+def history(
+    attempts: Sequence[Attempt], segments: Sequence[Segment], *, sized: int | None = None
+) -> History:
+    """Measure what can be measured from a run's attempts and their timeline.
+
+    Args:
+        attempts: Oldest first.
+        segments: Their timeline.
+        sized: For a job of so many GPUs: running times are scaled to it, and what saves of another
+            size took is left out once there are some of this. None: all as it was.
+    """
+    alike = [attempt for attempt in attempts if sized in {None, attempt.begin.gpus}]
+    savers = alike if any(attempt.saves for attempt in alike) else attempts
     return History(
-        uptimes=tuple(_uptimes(attempts)),
-        stalls_s=tuple(save.ended - save.began for a in attempts for save in a.saves),
-        lags_s=tuple(lag for attempt in attempts for lag in lags_s(attempt)),
+        uptimes=tuple(_uptimes(attempts, sized)),
+        stalls_s=tuple(stall_s for attempt in savers for stall_s in _stalls_s(attempt)),
+        lags_s=tuple(lag for attempt in savers for lag in lags_s(attempt)),
         restarts_s=tuple(_restarts_s(attempts, segments)),
     )
+
+
+def _stalls_s(attempt: Attempt) -> list[float]:
+    """Return how long each save itself has held training up, without waiting for the one before."""
+    return [save.ended - save.began - save.waited_s for save in attempt.saves]
 
 
 def lags_s(attempt: Attempt) -> list[float]:
@@ -104,10 +121,14 @@ def is_interrupted(attempt: Attempt, *, is_last: bool) -> bool:
     return attempt.end.outcome in {Outcome.PREEMPTED, Outcome.FAILED}
 
 
-def _uptimes(attempts: Sequence[Attempt]) -> list[Uptime]:
+def _uptimes(attempts: Sequence[Attempt], sized: int | None) -> list[Uptime]:
     return [
         Uptime(
-            running_s=attempt.steps[-1].ended - attempt.steps[0].began,
+            running_s=scaled_mtbi_s(
+                attempt.steps[-1].ended - attempt.steps[0].began,
+                attempt.begin.gpus,
+                attempt.begin.gpus if sized is None else sized,
+            ),
             is_interrupted=is_interrupted(attempt, is_last=attempt is attempts[-1]),
         )
         for attempt in attempts

@@ -87,10 +87,10 @@ class Ledger:
             self._is_warm = True  # the first step is a record of its own: it takes longer
             self._write_steps()
 
-    def note_save(self, step: int, began: float, ended: float) -> None:
+    def note_save(self, step: int, began: float, ended: float, waited_s: float = 0.0) -> None:
         """Note the stall of a save, after ``step`` steps. The training thread calls it."""
         self._write_steps()
-        self._writer.put(Saved(step=step, began=began, ended=ended))
+        self._writer.put(Saved(step=step, began=began, ended=ended, waited_s=waited_s))
 
     def note_commit(self, step: int, at: float) -> None:
         """Note that a save has become a checkpoint."""

@@ -9,7 +9,7 @@ what   fields
 begin  schema, at, attempt, token, gpus, nodes, resumed_step: an attempt, and where it goes on
 part   part, began, ended: a part of the restart, or waiting for capacity
 steps  first, end, began, ended, straggler_s: the steps from first up to, not including, end
-save   step, began, ended: the stall of a save of the state after ``step`` steps
+save   step, began, ended, waited_s: the stall of a save of the state after ``step`` steps
 commit step, at: that save has become a checkpoint
 notice at, id: a stop or advice was heard of
 end    at, outcome, step: this attempt has left by itself
@@ -108,6 +108,8 @@ class Saved:
     """Steps that the saved state has finished."""
     began: float
     ended: float
+    waited_s: float = 0.0
+    """What of this time was waited for the save before to be committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,8 +199,10 @@ def _rest_from_json(data: Json) -> Record | None:
             "step": int(step),
             "began": int() | float() as began,
             "ended": int() | float() as ended,
-        } if _are_numbers(step) and _is_time(began, ended):
-            return Saved(step=step, began=began, ended=ended)
+            "waited_s": int() | float() as waited_s,
+        } if _are_numbers(step) and _is_time(began, ended, waited_s):
+            waited_s = min(max(0.0, waited_s), ended - began)
+            return Saved(step=step, began=began, ended=ended, waited_s=waited_s)
         case {"what": "commit", "step": int(step), "at": int() | float() as at} if _are_numbers(
             step
         ) and _is_time(at):
