@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM, Signals
 from typing import TypeVar
+
 from watcher.policy import POLICY, Policy
 
 Section = TypeVar("Section")
@@ -99,12 +100,12 @@ class Config:
     faces: FacesConfig = FacesConfig()
     signal: SignalConfig = SignalConfig()
     drain: DrainConfig = DrainConfig()
-    sections: tuple[object, ...] = ()
-    """The settings of each road, in a dataclass that the road's own file defines."""
-
-    def of(self, section: type[Section]) -> Section:
-        """Return the settings of one road; its defaults where there are none."""
     policy: Policy = field(default_factory=lambda: POLICY)
     """What each kind of notice means, with what settings change in it."""
+    sections: tuple[object, ...] = ()
+    """The settings of each road, and of some actions, in a dataclass that its own file defines."""
+
+    def of(self, section: type[Section]) -> Section:
+        """Return the settings of one road or action; its defaults where there are none."""
         found = (one for one in self.sections if isinstance(one, section))
         return next(found, section())

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from watcher.actions.aside import Aside
 from watcher.actions.base import Action
 from watcher.actions.dry_run import DryRun
 from watcher.actions.flag_file import FlagFile
@@ -18,6 +19,7 @@ from watcher.actions.run_dir_lock import held_alone
 from watcher.actions.signal_process import SignalProcess
 from watcher.actions.state_file import StateFile
 from watcher.actions.state_start import adopt_state
+from watcher.actions.tellers import asked_for
 from watcher.actions.trainer_look import TrainerLook
 from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
@@ -104,13 +106,16 @@ class Daemon:
             run_dir, writer = self._config.run_dir, self._writer
             parts = (run_dir, writer, self._state, self._metrics, now)
             flag = await asyncio.to_thread(FlagFile, *parts)  # it reserves space
-            actions = self._actions(flag, opened)
+            asides = asked_for(self._config, self._metrics, now)
+            actions = self._actions(flag, asides, opened)
             afterwards = Afterwards(self._kept.keep, opened.acknowledge)
             means = Means(self._config.policy, actions)
             responder = Responder(means, self._state, self._metrics, now, afterwards)
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
-            keepers = opened.keepers if self._config.dry_run else (flag.keep, *opened.keepers)
+            keepers = [*opened.keepers]
+            if not self._config.dry_run:
+                keepers = [flag.keep, *keepers, *(aside.keep for aside in asides)]
             keeping = [group.create_task(keep()) for keep in keepers]
             listen = self._config.faces.listen
             routes = self._routes(opened)
@@ -144,6 +149,7 @@ class Daemon:
             self._writer.boot_id,
             self._config.run_dir,
             self._config.drain,
+            policy=self._config.policy,
             is_dry_run=self._config.dry_run,
         )
         async with AsyncExitStack() as stack:
@@ -153,15 +159,16 @@ class Daemon:
             ]
             yield Opened(
                 sources=[source for opened in every for source in opened.sources],
-            policy=self._config.policy,
                 keepers=[keep for opened in every for keep in opened.keepers],
                 actions=[action for opened in every for action in opened.actions],
                 board=next((opened.board for opened in every if opened.board), None),
             )
 
-    def _actions(self, flag: FlagFile, opened: Opened) -> dict[str, Action]:
+    def _actions(
+        self, flag: FlagFile, asides: Sequence[Aside], opened: Opened
+    ) -> dict[str, Action]:
         settings = self._config.signal
-        actions: list[Action] = [flag]
+        actions: list[Action] = [flag, *asides]
         if settings.pid_file is not None:
             actions.append(SignalProcess(settings.pid_file, settings.name))
         if self._config.dry_run:

@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from watcher import policy_overrides, setting_values
+from watcher.actions.tellers import SECTIONS, ActionSection
 from watcher.cloud import AUTO, NONE
 from watcher.config import Config, DrainConfig, FacesConfig, RelayConfig, SignalConfig
 from watcher.errors import ConfigError
 from watcher.notice import NoticeKind
 from watcher.policy import Policy
 from watcher.sources import CLOUDS, ROADS
+from watcher.sources.road import Road
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -29,6 +31,9 @@ _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 
 _FILE_LIMIT_BYTES = 16 * 1024
 """Twice what every setting takes; dotted keys cost the square of their length to read."""
+
+_OWNERS: Mapping[str, Road[Any] | ActionSection] = MappingProxyType({**ROADS, **SECTIONS})
+"""Who defines a section of settings beside its own code."""
 
 SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
@@ -54,8 +59,8 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "signal.name": setting_values.signal,
         **{
             f"{name}.{field}": reader
-            for name, road in ROADS.items()
-            for field, reader in road.readers.items()
+            for name, owner in _OWNERS.items()
+            for field, reader in owner.readers.items()
         },
         **policy_overrides.READERS,
     }
@@ -79,8 +84,8 @@ class Effective:
             return getattr(self.config, name)
         if section.startswith("policy."):
             return getattr(self.config.policy[NoticeKind(section.removeprefix("policy."))], name)
-        if section in ROADS:
-            return getattr(self.config.of(ROADS[section].settings), name)
+        if section in _OWNERS:
+            return getattr(self.config.of(_OWNERS[section].settings), name)
         return getattr(getattr(self.config, section), name)
 
 
@@ -199,6 +204,6 @@ def _build(values: Mapping[str, Any], policy: Policy) -> Config:
         drain=DrainConfig(**section("drain")),
         policy=policy,
         sections=tuple(
-            road.settings(**found) for name, road in ROADS.items() if (found := section(name))
+            owner.settings(**found) for name, owner in _OWNERS.items() if (found := section(name))
         ),
     )

@@ -25,6 +25,9 @@ POLICY_VALUES = {
 UNSETTABLE = {key for key in SETTINGS if key.startswith("policy.")} - POLICY_VALUES.keys()
 """Keys that are known, so that setting them says why one can't."""
 
+EXCLUSIVE = {"webhook.url", "webhook.template"}
+"""Keys that one of the others below rules out."""
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -125,9 +128,17 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "kubernetes.url": "https://10.0.0.1:443",
         "kubernetes.token_file": "/token",
         "kubernetes.authority_file": "/ca.crt",
+        "webhook.url_file": "/url",
+        "webhook.preset": "pagerduty",
+        "webhook.key_file": "/key",
+        "webhook.header_files": "X-A=/a",
+        "webhook.limit_s": "5",
+        "webhook.proxy": "environment",
+        "run_command.argv": "/usr/bin/notify --all",
+        "run_command.limit_s": "5",
         **POLICY_VALUES,
     }
-    assert set(values) == set(SETTINGS) - UNSETTABLE
+    assert set(values) == set(SETTINGS) - UNSETTABLE - EXCLUSIVE
     lines = [f'{key} = "{value}"' for key, value in values.items()]  # TOML knows dotted keys
     environment = {variable(key): value for key, value in values.items()}
     loaded: list[Effective] = [load(None, environment, {}), load(None, {}, dict(values))]
