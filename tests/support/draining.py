@@ -15,6 +15,7 @@ from tests.support.own_node import NODE
 from watcher.actions.drain import Drain
 from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
+from watcher.actions.node_wishes import NodeWishes
 from watcher.actions.trainer_look import TrainerLook
 from watcher.config import DrainConfig
 from watcher.errors import ActionWaiting
@@ -47,7 +48,8 @@ class Draining:
     def made(self, **rules: Any) -> Drain:  # noqa: ANN401 - DrainConfig's own
         """Make a drain, as a daemon that starts does; it is the one that is asked from now on."""
         api = NodeApi(self.client, NODE)
-        desk = NodeDesk(api, BOOT_ID, self.state, lambda: self.facts, self.board)
+        wishes = NodeWishes(self.state, BOOT_ID, self.clock)
+        desk = NodeDesk(api, wishes, lambda: self.facts, self.board)
         look = TrainerLook(self.run_dir, BOOT_ID)
         self.drain = Drain(desk, self.client, look, DrainConfig(**rules), self.clock)
         return self.drain

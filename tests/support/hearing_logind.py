@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.clocks import TurnedClock, eventually
+from watcher.actions.all_saved import AllSaved
 from watcher.actions.trainer_look import TrainerLook
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Notice, NoticeKind
-from watcher.sources.all_saved import AllSaved
 from watcher.sources.logind import ID, KEY, NAME, Logind
 from watcher.supervise import keep_running
 from watcher.trainers import Trainers

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.clocks import START
+from tests.support.clocks import TurnedClock
 from tests.support.own_node import NODE, OwnNode, own_node
 from tests.support.standings import admitted, withdrawn
 from watcher.actions.base import Action
@@ -13,6 +13,7 @@ from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_mark import NodeMark
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
+from watcher.actions.node_wishes import NodeWishes
 from watcher.notice import Standing
 from watcher.state import State
 
@@ -25,9 +26,11 @@ class NodeActions:
         self.cluster = own.cluster
         self.state = State()
         self.facts: dict[str, str] = {}
-        self.board = NodeBoard(lambda: START)
-        self.desk = NodeDesk(own.node, boot_id, self.state, self._facts, self.board)
-        self.mark = NodeMark(self.desk, own.client, lambda: START)
+        self.clock = TurnedClock()
+        self.board = NodeBoard(self.clock)
+        wishes = NodeWishes(self.state, boot_id, self.clock)
+        self.desk = NodeDesk(own.node, wishes, self._facts, self.board)
+        self.mark = NodeMark(self.desk, own.client, self.clock)
         self.cordon = Cordon(self.desk)
         self.taint = Taint(self.desk)
         self.exclude = ExcludeFromLoadBalancers(self.desk)

@@ -130,6 +130,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "kubernetes.authority_file": "/ca.crt",
         "webhook.url_file": "/url",
         "webhook.preset": "pagerduty",
+        "kubernetes.no_execute": "on",
         "webhook.key_file": "/key",
         "webhook.header_files": "X-A=/a",
         "webhook.limit_s": "5",

@@ -66,6 +66,7 @@ class Drain:
         self._last: tuple[str, float] = ("", 0.0)
         self._lasting: dict[str, str] = {}
         self._said = ""
+        self._has_asked_all = False
 
     async def run(self, standing: Standing, /) -> str:
         """Go on with the drain; see :class:`base.Action`.
@@ -94,11 +95,21 @@ class Drain:
         """Ask no more pods to end; what has gone is made anew elsewhere, by its controller."""
         self._notices.discard(standing.notice.id)
         if self._window() is None:
+            self._has_asked_all = False
             self._node, self._first_s = None, None
             self._lasting.clear()
             self._calls.forced.clear()
             self._tally, self._desk.board.pods = DrainTally(), None
         return "no more pods are evicted; those that were are left to their controllers"
+
+    @property
+    def has_asked_all(self) -> bool:
+        """Whether, at the last look, every pod that may be evicted at all was ending or gone.
+
+        That is not known, and false, where rules leave pods alone.
+        """
+        is_about_all = self._rules.scope == "all" and self._rules.selector is None
+        return is_about_all and self._has_asked_all
 
     def _window(self) -> Window | None:
         wanted = (one for one in self._desk.in_force() if one.notice.id in self._notices)
@@ -113,6 +124,7 @@ class Drain:
             pods = await self._pods.list(self._rules.selector)
         trainers = await self._look()
         plan = plan_drain(pods, trainers, window, self._rules, self._now())
+        self._has_asked_all = not plan.asks and not plan.held
         self._note_lasting(plan)
         await self._calls.carry_out(plan.asks)
         self._desk.board.pods = self._tally.count(plan, self._calls, self._now())

@@ -10,6 +10,7 @@ from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_identity import Verdict, judge
 from watcher.actions.node_plan import Step, Wanted, left_on, plan
 from watcher.actions.node_state import Done
+from watcher.actions.node_wishes import NodeWishes
 from watcher.errors import (
     ActionDryRun,
     ActionError,
@@ -23,10 +24,12 @@ from watcher.errors import (
 from watcher.kube.keys import CONDITION
 from watcher.kube.node import NodeApi
 from watcher.kube.objects import Node
-from watcher.notice import Standing
-from watcher.state import State
+from watcher.notice import Deadline, Standing
 
 log = logging.getLogger(__name__)
+
+EXPIRY_LOOK_S = 1.0
+"""Seconds between looks at whether something was wanted for long enough; no call is made for it."""
 
 _FIRST_DELAY_S = 1.0
 _LONGEST_DELAY_S = 30.0
@@ -37,8 +40,7 @@ class NodeDesk:
 
     Args:
         api: The Node.
-        boot_id: This boot's.
-        state: Which notices are in force.
+        wishes: What is wanted of it in this boot.
         facts: Returns what the metadata service has said of this machine so far.
         board: Where the Node is noted for people to see.
     """
@@ -46,17 +48,15 @@ class NodeDesk:
     def __init__(
         self,
         api: NodeApi,
-        boot_id: str,
-        state: State,
+        wishes: NodeWishes,
         facts: Callable[[], Mapping[str, str]],
         board: NodeBoard,
     ) -> None:
         self.api = api
-        self.boot_id = boot_id
+        self.boot_id = wishes.boot_id
         self.board = board
-        self._state = state
+        self._wishes = wishes
         self._facts = facts
-        self._notices: dict[Step, set[str]] = {step: set() for step in Step}
         self._turn = asyncio.Lock()
         self._begun = 0
         self._settled = 0
@@ -65,20 +65,19 @@ class NodeDesk:
 
     def want(self, step: Step, notice_id: str) -> None:
         """Want this done for a notice, at the next :meth:`settle`."""
-        self._notices[step].add(notice_id)
+        self._wishes.want(step, notice_id)
 
     def drop(self, step: Step, notice_id: str) -> None:
         """Want it no longer for that notice."""
-        self._notices[step].discard(notice_id)
+        self._wishes.drop(step, notice_id)
 
     def wanted(self) -> Wanted:
-        """Return what is wanted, each for the most urgent notice in force that wants it."""
-        found = {}
-        for standing in reversed(self._state.in_force()):
-            for step, notices in self._notices.items():
-                if standing.notice.id in notices:
-                    found[step] = standing
-        return found
+        """Return what is wanted, each for the most urgent notice in force that still wants it."""
+        return self._wishes.wanted()
+
+    def end_of(self, standing: Standing) -> Deadline | None:
+        """Return until when a notice wants anything; None for as long as it is in force."""
+        return self._wishes.end_of(standing)
 
     async def settle(self) -> tuple[Node, Done]:
         """Make the Node what is wanted when it is read, and return it with what was done to it.
@@ -97,7 +96,7 @@ class NodeDesk:
                 self._begun += 1
                 begun = self._begun
                 with as_action_error():
-                    self._node = await self._settle(self.wanted())
+                    self._node = await self._settle()
                 if not self.api.is_dry_run:  # or it is the Node as it would be
                     self.board.note(self._node)
                 self._settled = begun
@@ -128,6 +127,7 @@ class NodeDesk:
                 with as_action_error():
                     node = await self.api.get()
                 left = left_on(node)
+                self._wishes.take_in(left)
                 if left is not None and left.boot_id != self.boot_id:
                     await self.settle()
                     log.info("node is back node=%s boot_id=%s", self.api.name, self.boot_id)
@@ -142,6 +142,23 @@ class NodeDesk:
                 delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
             else:
                 return
+
+    async def keep_expiring(self) -> None:
+        """Undo what was wanted only for a time, when that is over; never returns."""
+        told = ""
+        while True:
+            await asyncio.sleep(EXPIRY_LOOK_S)
+            if not self._wishes.is_overdue:
+                continue
+            try:
+                await self.settle()
+            except ActionError as error:
+                if str(error) != told:
+                    log.warning("node not freed in time node=%s why=%s", self.api.name, error)
+                told = str(error)
+                await asyncio.sleep(_LONGEST_DELAY_S)
+            else:
+                log.info("what was done for a time is undone node=%s", self.api.name)
 
     def require_stored(self, what: str) -> str:
         """Return what was done, if it was more than a trial.
@@ -168,19 +185,24 @@ class NodeDesk:
 
     def in_force(self) -> tuple[Standing, ...]:
         """Return the notices in force, the most urgent first."""
-        return self._state.in_force()
+        return self._wishes.in_force()
 
-    async def _settle(self, wanted: Wanted) -> Node:
+    async def _settle(self) -> Node:
+        if self._wishes.needs_what_was_left:
+            self._wishes.take_in(left_on(await self.own()))
+        ends, wanted = self._wishes.ends(), self._wishes.wanted()
         if Step.MARK not in wanted:
             # Before the annotation that says so: after it nobody would know of the condition.
             left = left_on(await self.own())
             if left is not None and left.done.is_marked:
                 await self.api.remove_condition(CONDITION)
-        return await self.api.edit(partial(self._change, wanted))
+        node = await self.api.edit(partial(self._change, wanted))
+        self._wishes.watch(ends)
+        return node
 
     def _change(self, wanted: Wanted, node: Node) -> Mapping[str, object] | None:
         self._require_own(node)
-        planned = plan(node, wanted, self.boot_id)
+        planned = plan(node, wanted, self.boot_id, self._wishes.expiry())
         self._done = planned.done
         return planned.patch
 
@@ -200,10 +222,11 @@ def as_action_error() -> Iterator[None]:
     """Say of a failed call whether trying again may help."""
     try:
         yield
-    except (KubeForbidden, KubeRefused) as error:
-        raise ActionRefused(
-            f"{error}. The account lacks a right, or an admission policy forbids it"
-        ) from error
+    except KubeRefused as error:
+        raise ActionRefused(f"{error}. An admission policy may forbid it") from error
+    except KubeForbidden as error:
+        # It may pass: an API server that has just started does not know the rights so far.
+        raise ActionRetryable(f"{error}. The account may lack a right") from error
     except KubeNotFound as error:
         raise ActionRetryable(f"{error}. It may be about to join") from error
     except KubeError as error:

@@ -37,6 +37,8 @@ class NodeMark:
         """
         self._desk.want(Step.MARK, standing.notice.id)
         node, _ = await self._desk.settle()
+        if Step.MARK not in self._desk.wanted():
+            return self._desk.require_stored(f"{node.name} is not marked any more")
         await self._desk.show(self._condition)
         await self._tell(node, standing, is_over=False)
         return self._desk.require_stored(f"marked {node.name}")

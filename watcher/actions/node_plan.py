@@ -6,17 +6,15 @@ the next one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from watcher.actions.node_state import NOTHING, Done, NodeState, compose, parse
 from watcher.kube.keys import NO_LOAD_BALANCER, RECLAIM, STATE
 from watcher.kube.objects import Node
-from watcher.notice import Standing, rfc3339
-
-EFFECT = "NoSchedule"
-"""What is added to the Node at once: it keeps pods away, and ends none."""
+from watcher.notice import Deadline, Standing, rfc3339
 
 
 class Step(StrEnum):
@@ -25,8 +23,14 @@ class Step(StrEnum):
     MARK = "node_mark"
     CORDON = "cordon"
     TAINT = "taint"
+    NO_EXECUTE = "no_execute"
     EXCLUDE = "lb_exclusion"
 
+
+EFFECTS: Mapping[Step, str] = MappingProxyType(
+    {Step.TAINT: "NoSchedule", Step.NO_EXECUTE: "NoExecute"}
+)
+"""What our taints do: the first keeps pods away and ends none, the second ends all that it can."""
 
 Wanted = Mapping[Step, Standing]
 """What is wanted, each for the most urgent notice in force that wants it."""
@@ -46,20 +50,28 @@ def left_on(node: Node) -> NodeState | None:
     return parse(node.annotations.get(STATE))
 
 
-def plan(node: Node, wanted: Wanted, boot_id: str) -> Plan:
-    """Return how the Node becomes what is wanted, and is otherwise as it was found."""
+def plan(node: Node, wanted: Wanted, boot_id: str, expiry: Deadline | None = None) -> Plan:
+    """Return how the Node becomes what is wanted, and is otherwise as it was found.
+
+    Args:
+        node: The Node as it is.
+        wanted: What is wanted, if anything.
+        boot_id: This boot's.
+        expiry: When nothing will be wanted any more, if that is known.
+    """
     left = left_on(node)
     before = left.done if left else NOTHING
     spec: dict[str, Any] = {}
     meta: dict[str, Any] = {}
-    done = replace(
-        before,
+    tainted = _taints(node, before, spec, wanted)
+    done = Done(
         was_unschedulable=_cordon(node, before, spec, is_wanted=Step.CORDON in wanted),
-        taint=_taint(node, before, spec, wanted.get(Step.TAINT)),
+        taint=tainted[Step.TAINT],
+        no_execute=tainted[Step.NO_EXECUTE],
         is_excluded=_exclude(node, before, meta, is_wanted=Step.EXCLUDE in wanted),
         is_marked=Step.MARK in wanted,
     )
-    text = _annotation(wanted, boot_id, done)
+    text = _annotation(wanted, boot_id, done, expiry)
     # One that we can't read is not ours to remove: it may be of a newer daemon.
     is_known = left is not None or STATE not in node.annotations
     if node.annotations.get(STATE) != text and (text is not None or is_known):
@@ -68,7 +80,7 @@ def plan(node: Node, wanted: Wanted, boot_id: str) -> Plan:
     return Plan(done, {name: part for name, part in parts.items() if part} or None)
 
 
-def _annotation(wanted: Wanted, boot_id: str, done: Done) -> str | None:
+def _annotation(wanted: Wanted, boot_id: str, done: Done, expiry: Deadline | None) -> str | None:
     if not wanted:
         return None
     first = min(wanted.values(), key=lambda standing: standing.rank)
@@ -78,7 +90,8 @@ def _annotation(wanted: Wanted, boot_id: str, done: Done) -> str | None:
         "kind": first.notice.kind.value,
         "deadline": rfc3339(deadline.wall) if deadline else None,
     }
-    return compose(NodeState(boot_id=boot_id, notice=notice, done=done))
+    expires = expiry.wall if expiry else None
+    return compose(NodeState(boot_id=boot_id, notice=notice, done=done, expires=expires))
 
 
 def _cordon(node: Node, before: Done, spec: dict[str, Any], *, is_wanted: bool) -> bool | None:
@@ -92,24 +105,29 @@ def _cordon(node: Node, before: Done, spec: dict[str, Any], *, is_wanted: bool) 
     return None
 
 
-def _taint(node: Node, before: Done, spec: dict[str, Any], wanted: Standing | None) -> str | None:
-    """Add, change or remove our taint, and carry every other one as it is."""
-    others = [one for one in node.taints if not _is_ours(one)]
-    found = next((one for one in node.taints if _is_ours(one)), None)
-    if wanted is None:
-        if before.taint is not None and found is not None:
-            spec["taints"] = others or None
-        return None
-    if found is not None and before.taint is None:
-        return None  # somebody else has put it there, and takes it off
-    value = wanted.notice.kind.value
-    if found is None or found.get("value") != value:
-        spec["taints"] = [*others, {"key": RECLAIM, "value": value, "effect": EFFECT}]
-    return value
+def _taints(
+    node: Node, before: Done, spec: dict[str, Any], wanted: Wanted
+) -> Mapping[Step, str | None]:
+    """Add, change or remove our taints, and carry every other one as it is; return their values."""
+    taints, values = list(node.taints), {}
+    left = {Step.TAINT: before.taint, Step.NO_EXECUTE: before.no_execute}
+    for step, effect in EFFECTS.items():
+        found = next((one for one in taints if _is_ours(one, effect)), None)
+        is_ours = left[step] is not None or found is None  # else who put it there takes it off
+        standing = wanted.get(step)
+        has = None if found is None else found.get("value", "")
+        value = values[step] = standing.notice.kind.value if standing and is_ours else None
+        if is_ours and has != value:
+            taints = [one for one in taints if one is not found]
+            if value is not None:
+                taints.append({"key": RECLAIM, "value": value, "effect": effect})
+    if taints != list(node.taints):
+        spec["taints"] = taints or None
+    return values
 
 
-def _is_ours(taint: Mapping[str, str]) -> bool:
-    return (taint.get("key"), taint.get("effect")) == (RECLAIM, EFFECT)
+def _is_ours(taint: Mapping[str, str], effect: str) -> bool:
+    return (taint.get("key"), taint.get("effect")) == (RECLAIM, effect)
 
 
 def _exclude(node: Node, before: Done, meta: dict[str, Any], *, is_wanted: bool) -> bool:

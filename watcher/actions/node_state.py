@@ -6,12 +6,15 @@ It is written in the same patch as what it tells of, so that neither is ever the
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
+
+from watcher.notice import rfc3339
 
 SCHEMA = 1
 
 _LIMIT_CHARS = 16 * 1024
-_DAMAGE = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
+_DAMAGE = (AttributeError, KeyError, OverflowError, TypeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,9 @@ class Done:
     was_unschedulable: bool | None = None
     """How the Node was before we cordoned it; None if we have not."""
     taint: str | None = None
-    """The value of the taint that we have added; None if there is none of ours."""
+    """The value of the taint that keeps pods away, if we have added it; None if not."""
+    no_execute: str | None = None
+    """The value of the taint that ends pods, likewise."""
     is_excluded: bool = False
     """Whether we have put on the label that takes it out of load balancers."""
     is_marked: bool = False
@@ -38,8 +43,10 @@ class NodeState:
     boot_id: str
     """The boot in which it was done: after another one the Node is back."""
     notice: Mapping[str, str | None]
-    """The notice for which it was done, for people: id, kind and deadline."""
+    """The most urgent notice for which it was done: id, kind and deadline."""
     done: Done
+    expires: datetime | None = None
+    """When it is to be undone, whoever is still in force by then; None if that is not known."""
 
 
 def compose(state: NodeState) -> str:
@@ -51,8 +58,10 @@ def compose(state: NodeState) -> str:
         "notice": dict(state.notice),
         "was_unschedulable": done.was_unschedulable,
         "taint": done.taint,
+        "no_execute": done.no_execute,
         "excluded_from_load_balancers": done.is_excluded,
         "marked": done.is_marked,
+        "expires_at": rfc3339(state.expires) if state.expires else None,
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -74,16 +83,29 @@ def parse(text: str | None) -> NodeState | None:
 def _state(document: Any) -> NodeState | None:  # noqa: ANN401 - whatever JSON it was
     if document["schema"] != SCHEMA:
         return None
-    before, taint, notice = (document[key] for key in ("was_unschedulable", "taint", "notice"))
+    before, notice, boot_id = (document[key] for key in ("was_unschedulable", "notice", "boot_id"))
     flags = [document["excluded_from_load_balancers"], document["marked"]]
-    if not (before is None or isinstance(before, bool)) or not all(
-        isinstance(flag, bool) for flag in flags
-    ):
+    # What has come later than the first version of this may be missing.
+    taints = [document["taint"], document.get("no_execute")]
+    if not (before is None or isinstance(before, bool)) or not isinstance(boot_id, str):
         return None
-    if not (taint is None or isinstance(taint, str)) or not isinstance(document["boot_id"], str):
+    if not all(isinstance(flag, bool) for flag in flags):
+        return None
+    if not all(taint is None or isinstance(taint, str) for taint in taints):
         return None
     return NodeState(
-        boot_id=document["boot_id"],
+        boot_id=boot_id,
         notice={str(key): value for key, value in notice.items()},
-        done=Done(was_unschedulable=before, taint=taint, is_excluded=flags[0], is_marked=flags[1]),
+        done=Done(
+            was_unschedulable=before,
+            taint=taints[0],
+            no_execute=taints[1],
+            is_excluded=flags[0],
+            is_marked=flags[1],
+        ),
+        expires=_instant(document.get("expires_at")),
     )
+
+
+def _instant(text: Any) -> datetime | None:  # noqa: ANN401 - as above
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 
 from watcher.actions.node_desk import NodeDesk
-from watcher.actions.node_plan import EFFECT, Step
+from watcher.actions.node_plan import EFFECTS, Step
 from watcher.actions.node_state import Done
 from watcher.kube.keys import NO_LOAD_BALANCER, RECLAIM
 from watcher.kube.objects import Node
-from watcher.notice import Standing
+from watcher.notice import Standing, rfc3339
 
 
 class NodeStep(ABC):
@@ -33,7 +33,11 @@ class NodeStep(ABC):
         """
         self._desk.want(self.step, standing.notice.id)
         node, done = await self._desk.settle()
-        return self._desk.require_stored(self._said(node, done))
+        if self.step not in self._desk.wanted():
+            return self._desk.require_stored(f"not wanted any more: {self._unsaid(node)}")
+        end = self._desk.end_of(standing)
+        until = f", until {rfc3339(end.wall)}" if end else ""
+        return self._desk.require_stored(self._said(node, done) + until)
 
     async def undo(self, standing: Standing, /) -> str:
         """Undo it unless another notice wants it; raises as :meth:`run` does."""
@@ -76,7 +80,7 @@ class Taint(NodeStep):
     def _said(self, node: Node, done: Done) -> str:
         if done.taint is None:
             return f"{node.name} had the taint {RECLAIM} before, and keeps it"
-        return f"tainted {node.name} with {RECLAIM}={done.taint}:{EFFECT}"
+        return f"tainted {node.name} with {RECLAIM}={done.taint}:{EFFECTS[self.step]}"
 
     def _unsaid(self, node: Node) -> str:
         return f"{node.name} has no taint {RECLAIM} of ours"

@@ -12,12 +12,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from watcher import setting_values
+from watcher.actions.all_saved import AllSaved
 from watcher.actions.drain import Drain
+from watcher.actions.no_execute import NoExecute
 from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
+from watcher.actions.node_forgotten import Forgotten
 from watcher.actions.node_identity import judge
 from watcher.actions.node_mark import NodeMark
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
+from watcher.actions.node_wishes import NodeWishes
 from watcher.actions.trainer_look import TrainerLook
 from watcher.errors import ConfigError
 from watcher.kube.client import KubeClient
@@ -39,6 +43,9 @@ class KubernetesConfig:
     and a service account's token. The Node's name is the setting ``node`` at the top."""
     watch: str = "auto"
     """Whether what the Node says of its end is heard; the same words."""
+    no_execute: str = "off"
+    """``on`` to have the control plane end, at last, every pod that does not tolerate our taint,
+    those of DaemonSets and those that the drain leaves alone as well."""
     url: str | None = None
     """The API server; in a pod KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT say it."""
     token_file: Path = TOKEN_FILE
@@ -51,6 +58,7 @@ READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "node": setting_values.one_of("auto", "on", "off"),
         "watch": setting_values.one_of("auto", "on", "off"),
+        "no_execute": setting_values.one_of("on", "off"),
         "url": setting_values.api_url,
         "token_file": setting_values.path,
         "authority_file": setting_values.path,
@@ -111,17 +119,24 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
         if not has_actions:
             yield Opened(sources=sources, keepers=(client.keep_warm,), board=board)
             return
-        desk = NodeDesk(NodeApi(client, site.node), site.boot_id, site.state, site.facts, board)
+        wishes = NodeWishes(site.state, site.boot_id, site.now)
+        desk = NodeDesk(NodeApi(client, site.node), wishes, site.facts, board)
         look = TrainerLook(site.run_dir, site.boot_id)
+        drain = Drain(desk, client, look, site.drain, site.now)
         actions = (
             NodeMark(desk, client, site.now),
             Cordon(desk),
             Taint(desk),
             ExcludeFromLoadBalancers(desk),
-            Drain(desk, client, look, site.drain, site.now),
+            drain,
         )
-        keepers = (client.keep_warm, desk.keep)
-        yield Opened(sources=sources, keepers=keepers, actions=actions, board=board)
+        last = []
+        if config.no_execute == "on":
+            saved = AllSaved(look, site.now)
+            last.append(NoExecute(desk, drain, saved, site.drain.grace_s, site.now))
+        forgotten = Forgotten(desk, lambda: site.healths)
+        keepers = (client.keep_warm, desk.keep, desk.keep_expiring, forgotten.keep)
+        yield Opened(sources=sources, keepers=keepers, actions=[*actions, *last], board=board)
 
 
 def _source(client: KubeClient, site: Site, board: NodeBoard) -> KubernetesNode:

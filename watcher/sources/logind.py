@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 
+from watcher.actions.all_saved import AllSaved
 from watcher.actions.trainer_look import TrainerLook
 from watcher.errors import SourceError
 from watcher.health import SourceHealth
 from watcher.login_manager import InhibitorRefused, LoginManager, release, require_dbus_fast
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
-from watcher.sources.all_saved import AllSaved
 from watcher.sources.logind_config import READERS, LogindConfig
 from watcher.sources.road import Kinds, Opened, Road, Site
 from watcher.sources.told import Told

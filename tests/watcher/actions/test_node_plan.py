@@ -17,6 +17,7 @@ from watcher.notice import NoticeKind
 
 THEIRS = {"key": "team/gpu", "value": "a100", "effect": "NoExecute", "timeAdded": "2026-11-30"}
 OURS = {"key": RECLAIM, "value": "preemption", "effect": "NoSchedule"}
+LAST = {**OURS, "effect": "NoExecute"}
 BARE: dict[str, Any] = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}}
 
 ALL: Wanted = dict.fromkeys(Step, in_force())
@@ -53,7 +54,7 @@ def test_node_gets_all_that_is_wanted_in_one_patch() -> None:
     """And the annotation that says so is in the same."""
     made = node_of(_after(_node(taints=(THEIRS,)), ALL))
     assert made.is_unschedulable
-    assert made.taints == (THEIRS, OURS)
+    assert made.taints == (THEIRS, OURS, LAST)
     assert made.labels == {NO_LOAD_BALANCER: "true"}
     assert set(made.annotations) == {"theirs", STATE}
 
@@ -61,7 +62,7 @@ def test_node_gets_all_that_is_wanted_in_one_patch() -> None:
 nodes = st.builds(
     _node,
     is_cordoned=st.booleans(),
-    taints=st.lists(st.sampled_from([THEIRS, OURS]), unique_by=str, max_size=2).map(tuple),
+    taints=st.lists(st.sampled_from([THEIRS, OURS, LAST]), unique_by=str, max_size=3).map(tuple),
     labels=st.sampled_from([{}, {"a": "b"}, {NO_LOAD_BALANCER: ""}]),
 )
 wants = st.lists(st.dictionaries(st.sampled_from(Step), st.just(in_force())), max_size=4)
@@ -89,14 +90,14 @@ def test_taint_of_somebody_else_is_neither_doubled_nor_removed() -> None:
     """(key, effect) is there once; who put it there takes it off."""
     found = _node(taints=({**OURS, "value": "by-hand"},))
     made = node_of(_after(found, ALL))
-    assert made.taints == ({**OURS, "value": "by-hand"},)
+    assert made.taints == ({**OURS, "value": "by-hand"}, LAST)
 
 
 def test_taint_changes_its_value_when_another_notice_is_more_urgent() -> None:
     """It names the kind of the one that counts."""
     made = _after(_node(taints=(THEIRS,)), dict.fromkeys(Step, in_force(kind=NoticeKind.HARDWARE)))
     made = _after(made, ALL)
-    assert node_of(made).taints == (THEIRS, OURS)
+    assert node_of(made).taints == (THEIRS, OURS, LAST)
 
 
 def test_cordon_that_is_ours_stays_when_the_node_comes_back_with_another_notice() -> None:
@@ -129,3 +130,31 @@ def test_annotation_names_the_most_urgent_of_the_notices() -> None:
     wanted = {Step.CORDON: far, Step.TAINT: in_force("near")}
     made = _after(_node(), wanted)
     assert '"id":"near"' in made["metadata"]["annotations"][STATE]
+
+
+def test_taint_that_ends_pods_comes_and_goes_beside_the_one_that_keeps_them_away() -> None:
+    """Two taints of one key, each undone by itself."""
+    both = _after(_node(taints=(THEIRS,)), ALL)
+    first = _after(both, {step: one for step, one in ALL.items() if step is not Step.NO_EXECUTE})
+    assert node_of(first).taints == (THEIRS, OURS)
+    last = _after(both, {Step.NO_EXECUTE: in_force()})
+    assert node_of(last).taints == (THEIRS, LAST)
+
+
+def test_taint_of_ours_is_removed_when_somebody_has_taken_its_value() -> None:
+    """It is ours by our own word, not by what it says."""
+    made = _after(_node(), ALL)
+    for taint in made["spec"]["taints"]:
+        del taint["value"]
+    assert _after(made, {}) == _node()
+
+
+def test_annotation_says_when_it_is_undone_when_that_is_known() -> None:
+    """The same text for as long as the same is wanted, or the Node would be patched for ever."""
+    advice = in_force("advice", NoticeKind.REBALANCE)
+    wanted = {Step.CORDON: advice}
+    patch = plan(node_of(_node()), wanted, "boot-1", advice.expires).patch
+    assert patch is not None
+    made = patched(_node(), MERGE, _json(patch), is_forced=False)
+    assert plan(node_of(made), wanted, "boot-1", advice.expires).patch is None
+    assert '"expires_at":"2026-11-30T11:05:06Z"' in made["metadata"]["annotations"][STATE]

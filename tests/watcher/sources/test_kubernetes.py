@@ -94,7 +94,15 @@ async def test_road_brings_the_actions_on_our_node(token: Path) -> None:
             names = [action.name for action in road.actions]
             assert names == ["node_mark", "cordon", "taint", "lb_exclusion", "drain"]
             assert site.facts() == {"instanceId": "i-0123"}
-            assert len(road.keepers) == 2
+            assert len(road.keepers) == 3
+
+
+async def test_road_ends_pods_by_a_taint_only_where_that_is_switched_on(token: Path) -> None:
+    """It asks neither budgets nor owners, and stops agents of DaemonSets as well."""
+    async with fake_api_server() as server:
+        config = KubernetesConfig(node="on", url=server.url, token_file=token, no_execute="on")
+        async with opened(config, _site(node="node-a", boot_id="boot-1")) as road:
+            assert [action.name for action in road.actions][-2:] == ["drain", "no_execute"]
 
 
 async def test_road_is_closed_when_the_authority_can_not_be_read(token: Path) -> None:

@@ -10,9 +10,10 @@ from tests.support.clocks import TurnedClock, eventually
 from tests.support.fake_logind import FakeLogind, PrivateBus
 from tests.support.hearing_logind import BOOT_ID, hearing
 from watcher import login_manager
+from watcher.actions import all_saved
 from watcher.errors import ConfigError
 from watcher.notice import Notice, NoticeKind
-from watcher.sources import all_saved, logind
+from watcher.sources import logind
 from watcher.sources.logind import ID, NAME, ROAD
 from watcher.sources.logind_config import LogindConfig
 

@@ -33,9 +33,13 @@ class AllSaved:
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             if not is_waited_for():
-                self._were_at_work = False  # what was seen concerns another notice
+                self.forget()
             elif await self.reached() and is_waited_for():
                 tell()
+
+    def forget(self) -> None:
+        """Begin anew: what was seen so far concerns another notice."""
+        self._were_at_work = False
 
     async def reached(self) -> bool:
         """Look once; True if all that were at work have committed what they will, or are dead."""
