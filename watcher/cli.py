@@ -193,6 +193,7 @@ def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "run_dir": ("--run-dir", "DIR", "where notice.json is written (/run/reprieve)"),
         "node": ("--node", "NAME", "this node's name (the host's)"),
         "faces.listen": ("--listen", "HOST:PORT", "probes and metrics (127.0.0.1:9765)"),
+        "faces.notice_listen": ("--notice-listen", "HOST:PORT", "/v1/notice for pods (nowhere)"),
         "signal.pid_file": ("--signal-pid-file", "PATH", "whom to SIGTERM on a stop notice"),
         "log_format": ("--log-format", "/".join(LOG_FORMATS), "how log lines look"),
         "log_level": ("--log-level", "/".join(LOG_LEVELS), "least level that is logged"),

@@ -53,6 +53,8 @@ class FacesConfig:
     """Where /healthz, /readyz, /metrics and /v1/state are served."""
     blind_limit_s: float = 10.0
     """Seconds that a source may be blind before /readyz says so: ten polls of the fastest key."""
+    notice_listen: Address | None = None
+    """Where /v1/notice is served, for trainers that can't see the flag file; nowhere by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from watcher.actions.trainer_look import TrainerLook
 from watcher.cloud import NONE, Cloud, find_cloud
 from watcher.config import Config
 from watcher.errors import ConfigError
+from watcher.faces.notice_face import NoticeFace
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import Sights, StateView
@@ -115,11 +116,12 @@ class Daemon:
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
             keepers = [*opened.keepers]
             if not self._config.dry_run:
-                keepers = [flag.keep, *keepers, *(aside.keep for aside in asides)]
+                face = NoticeFace(flag.word, self._state, opened.healths, self._adopted, now)
+                told = face.keepers(self._config.faces.notice_listen)
+                keepers = [flag.keep, *keepers, *told, *(aside.keep for aside in asides)]
             keeping = [group.create_task(keep()) for keep in keepers]
             listen = self._config.faces.listen
-            routes = self._routes(opened)
-            showing = group.create_task(keep_serving(routes, listen, bound))
+            showing = group.create_task(keep_serving(self._routes(opened), listen, bound))
             log.info("ready listen=%s node=%s", await bound, self._config.node)
             # What is here now stays: a full collection of it takes longer than a notice may.
             gc.collect()

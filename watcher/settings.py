@@ -25,7 +25,12 @@ from watcher.sources.road import Road
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
-_FOR_TRAINERS = ("REPRIEVE_RESULT_DIR", "REPRIEVE_LAUNCHER", "REPRIEVE_POD_UID")
+_FOR_TRAINERS = (
+    "REPRIEVE_RESULT_DIR",
+    "REPRIEVE_LAUNCHER",
+    "REPRIEVE_POD_UID",
+    "REPRIEVE_NOTICE_URL",
+)
 _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 """What reading a file or a value raises where it makes no sense."""
 
@@ -51,6 +56,7 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "relay.handler": setting_values.text,
         "faces.listen": setting_values.address,
         "faces.blind_limit_s": setting_values.seconds,
+        "faces.notice_listen": setting_values.address,
         "drain.scope": setting_values.one_of("all", "trainers", "off"),
         "drain.selector": setting_values.label_selector,
         "drain.after_s": setting_values.pause,

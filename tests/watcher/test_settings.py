@@ -116,6 +116,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "gcp.pubsub_endpoint": "http://127.0.0.1:8085",
         "faces.listen": "[::1]:0",
         "faces.blind_limit_s": "2.5",
+        "faces.notice_listen": "0.0.0.0:9766",
         "signal.pid_file": "/x.pid",
         "signal.name": "SIGUSR1",
         "dry_run": "true",

@@ -1,6 +1,7 @@
 """The flag file's schema, version 1, in both directions; pure.
 
-The file is the only thing the trainers read. ``tests/contract/notice_v1.json`` pins it.
+Trainers are told nothing else, be it by the file or over HTTP. ``tests/contract/notice_v1.json``
+pins it.
 """
 
 import json
@@ -55,6 +56,12 @@ def compose(in_force: Sequence[Standing], writer: Writer, written: Moment, seq: 
     }
     # ASCII only: a cloud's words may hold lone surrogates, which UTF-8 can't.
     return (json.dumps(document, indent=2) + "\n").encode("ascii")
+
+
+def answer(flag: bytes | None, writer: Writer, seq: int) -> bytes:
+    """Return what is said over HTTP: the flag file itself, or null while there is none."""
+    head = json.dumps({"schema": SCHEMA, "boot_id": writer.boot_id, "seq": seq})
+    return head.encode("ascii")[:-1] + b', "notice": ' + (flag or b"null").strip() + b"}\n"
 
 
 def parse(data: bytes, boot_id: str) -> Notice:

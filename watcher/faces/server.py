@@ -39,9 +39,13 @@ _OUR_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 async def keep_serving(
-    routes: Mapping[str, Handler], address: Address, bound: asyncio.Future[str]
+    routes: Mapping[str, Handler],
+    address: Address,
+    bound: asyncio.Future[str],
+    *,
+    name: str = "faces",
 ) -> None:
-    """Serve GETs of ``routes`` until cancelled.
+    """Serve GETs of ``routes`` until cancelled, under a ``name`` for the log.
 
     ``bound`` gets the base URL after the first attempt, or ``none`` when the address can't be had:
     that is logged and tried again, because a node without a status page is still protected.
@@ -56,6 +60,7 @@ async def keep_serving(
     runner = web.AppRunner(
         app,
         access_log=None,
+        handler_cancellation=True,  # who leaves waits for nothing any more
         keepalive_timeout=_IDLE_LIMIT_S,
         lingering_time=0,
         max_line_size=_LINE_LIMIT_BYTES,
@@ -67,13 +72,13 @@ async def keep_serving(
     listening = None
     try:
         admit = partial(places.admit, cast("web.Server", runner.server))
-        while (listening := await _listen(admit, address)) is None:
+        while (listening := await _listen(admit, address, name)) is None:
             if not bound.done():
                 bound.set_result("none")
             await asyncio.sleep(_RETRY_S)
         host, port = listening.sockets[0].getsockname()[:2]
         url = f"http://{Address(host, port)}"
-        log.info("faces served listen=%s", url)
+        log.info("%s served listen=%s", name, url)
         if not bound.done():
             bound.set_result(url)
         await asyncio.Event().wait()
@@ -83,13 +88,15 @@ async def keep_serving(
         await runner.cleanup()
 
 
-async def _listen(admit: Callable[[], asyncio.Protocol], address: Address) -> asyncio.Server | None:
+async def _listen(
+    admit: Callable[[], asyncio.Protocol], address: Address, name: str
+) -> asyncio.Server | None:
     """Serve from now on what ``admit`` lets in; None when that can't be."""
     loop = asyncio.get_running_loop()
     try:
         return await loop.create_server(admit, address.host, address.port, backlog=_BACKLOG)
     except OSError as error:
-        log.error("faces not served listen=%s why=%s retry_s=%s", address, error, _RETRY_S)  # noqa: TRY400 - the reason is in the text, a traceback would hide it
+        log.error("%s not served listen=%s why=%s retry_s=%s", name, address, error, _RETRY_S)  # noqa: TRY400 - the reason is in the text, a traceback would hide it
         return None
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watcher.actions.flag_v1 import ALSO_LIMIT, Writer, compose, parse
+from watcher.actions.flag_v1 import ALSO_LIMIT, Writer, answer, compose, parse
 from watcher.actions.reserved_draft import RESERVED_BYTES
 from watcher.errors import FlagUnreadable
 from watcher.notice import Deadline, Moment, Notice, NoticeKind, Standing
@@ -49,6 +49,18 @@ def flag(*notices: Notice) -> bytes:
 def test_flag_is_the_golden_file_when_written_for_a_stop_beside_an_advice() -> None:
     """The trainers' tests read the same file, so this is the contract between the two packages."""
     assert flag(ADVICE, STOP) == GOLDEN.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "notices"), [("notice_answer_v1", (STOP, ADVICE)), ("no_notice_answer_v1", ())]
+)
+def test_answer_is_the_golden_one_when_it_is_said_over_http(
+    name: str, notices: tuple[Notice, ...]
+) -> None:
+    """The flag is in it as the file has it; where there is none, that is said by a word."""
+    said = answer(flag(*notices) if notices else None, WRITER, 5_001_252)
+    assert said == GOLDEN.with_name(f"{name}.json").read_bytes()
+    assert json.loads(said)["notice"] == (json.loads(GOLDEN.read_text()) if notices else None)
 
 
 def test_flag_has_no_deadline_when_the_notice_has_none() -> None:
