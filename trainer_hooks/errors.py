@@ -6,6 +6,7 @@
     ├── ConfigError            an argument or a variable of the environment makes no sense
     ├── UntrustedFileError     a file from outside is not one we may read
     │   └── FlagError          the flag file cannot be understood: taken as a stop, loudly
+    ├── NoticeUnknownError     the watcher has not said, over HTTP, what is in force
     ├── AgreementError         the Store is lost: a crash, never a stop
     ├── LauncherGoneError      the launcher died before this rank began
     ├── WorkerError            a DataLoader worker does not come to life
@@ -31,6 +32,10 @@ class UntrustedFileError(TrainerHooksError):
 
 class FlagError(UntrustedFileError):
     """Raised when the flag file is there but cannot be understood."""
+
+
+class NoticeUnknownError(TrainerHooksError):
+    """Raised when nobody has said over HTTP what is in force: what was said last still stands."""
 
 
 class AgreementError(TrainerHooksError):

@@ -46,7 +46,7 @@ WINDOWS_S: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopNotice:
-    """One notice as the trainer knows it, from the flag file or from a signal."""
+    """One notice as the trainer knows it, from the flag file, over HTTP or from a signal."""
 
     id: str
     """The notice's id, the same on every node that heard of it."""
@@ -55,7 +55,7 @@ class StopNotice:
     deadline_s: float | None
     """Instant on CLOCK_BOOTTIME of this machine; None when nobody knows."""
     source: str
-    """Who said so, for people: ``flag:aws_imds`` or ``signal``."""
+    """Who said so, for people: ``flag:aws_imds``, ``url:aws_imds`` or ``signal``."""
     window_s: float = ASSUMED_S
     """What is assumed to be left when nobody knows the deadline."""
 
@@ -86,52 +86,75 @@ def read_flag(path: Path) -> StopNotice | None:
         return None
     except UntrustedFileError as error:
         raise FlagError(str(error)) from error
-    if data.get("schema") != 1:
-        raise FlagError(f"{path} has schema {data.get('schema')!r}; this trainer reads schema 1")
-    if _is_void(data, path):
+    _check_schema(data, path)
+    if _is_of_another_boot(data, path):
         return None
+    return _notice(data, path, heard_by="flag")
+
+
+def read_told(data: dict[str, Json], where: object) -> StopNotice:
+    """Return the notice of a flag that a watcher has shown us over HTTP.
+
+    It says what is in force now, so that no boot voids it: the watcher's may be another than the
+    one that we see, as we may be in a machine within its machine.
+
+    Raises:
+        FlagError: It cannot be understood. Take it for ``UNREADABLE``.
+    """
+    _check_schema(data, where)
+    return _notice(data, where, heard_by="url")
+
+
+def _notice(data: dict[str, Json], where: object, heard_by: str) -> StopNotice:
     return StopNotice(
-        id=_text(data, "id", path),
-        is_stop=_is_stop(data, path),
-        deadline_s=_deadline_s(data, path),
-        source=f"flag:{_text(data, 'source', path)}",
+        id=_text(data, "id", where),
+        is_stop=_is_stop(data, where),
+        deadline_s=_deadline_s(data, where),
+        source=f"{heard_by}:{_text(data, 'source', where)}",
         window_s=WINDOWS_S.get(str(data.get("kind")), ASSUMED_S),
     )
 
 
-def _is_void(data: dict[str, Json], path: Path) -> bool:
-    """Tell whether the flag was written in another boot of this machine."""
+def _check_schema(data: dict[str, Json], where: object) -> None:
+    if data.get("schema") != 1:
+        raise FlagError(f"{where} has schema {data.get('schema')!r}; this trainer reads schema 1")
+
+
+def _is_of_another_boot(data: dict[str, Json], where: object) -> bool:
+    """Tell whether the flag was written in another boot of this machine, or in another machine."""
     of_writer = data.get("boot_id")
     if not isinstance(of_writer, str | None):
-        raise FlagError(f"{path} has no readable boot_id: {of_writer!r}")
+        raise FlagError(f"{where} has no readable boot_id: {of_writer!r}")
     here = boot_id()
     return here is not None and of_writer not in (None, here)
 
 
-def _is_stop(data: dict[str, Json], path: Path) -> bool:
+def _is_stop(data: dict[str, Json], where: object) -> bool:
     urgency = data.get("urgency")
     if urgency not in ("stop", "advisory"):
-        raise FlagError(f"{path} has urgency {urgency!r}; known are stop and advisory")
+        raise FlagError(f"{where} has urgency {urgency!r}; known are stop and advisory")
     return urgency == "stop"
 
 
-def _deadline_s(data: dict[str, Json], path: Path) -> float | None:
+def _deadline_s(data: dict[str, Json], where: object) -> float | None:
     """Turn the flag's deadline into an instant on our CLOCK_BOOTTIME.
 
-    The writer's boottime is believed only while both its stamps agree with our clocks (a time
-    namespace shifts CLOCK_BOOTTIME under one boot id: node-facts, 2026-11-30), else its wall
-    clock is. Of two credible answers the earlier counts, unless it alone would make the notice
-    overdue: a wrong clock may hurry a trainer, never hide a notice from it.
+    The writer's boottime is believed only in its own boot, and while both its stamps agree with
+    our clocks (a time namespace shifts CLOCK_BOOTTIME under one boot id: node-facts, 2026-11-30),
+    else its wall clock is. Of two credible answers the earlier counts, unless it alone would make
+    the notice overdue: a wrong clock may hurry a trainer, never hide a notice from it.
     """
     if data.get("deadline") is None:
         return None
-    wall_left_s = _instant(data, "deadline", path) - time.time()
+    wall_left_s = _instant(data, "deadline", where) - time.time()
     now = boottime_s()
     by_wall = now + wall_left_s
+    if _is_of_another_boot(data, where):
+        return by_wall
     deadline, written = _stamp(data, "deadline_boottime_s"), _stamp(data, "written_boottime_s")
     if deadline is None or written is None:
         return by_wall
-    age_by_wall = time.time() - _instant(data, "written_at", path)
+    age_by_wall = time.time() - _instant(data, "written_at", where)
     if abs(age_by_wall - (now - written)) > CLOCK_TOLERANCE_S:
         return by_wall
     earlier, later = sorted((by_wall, deadline))
@@ -149,19 +172,19 @@ def _stamp(data: dict[str, Json], key: str) -> float | None:
         return None
 
 
-def _instant(data: dict[str, Json], key: str, path: Path) -> float:
-    text = _text(data, key, path)
+def _instant(data: dict[str, Json], key: str, where: object) -> float:
+    text = _text(data, key, where)
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as error:
-        raise FlagError(f"{path} has an unreadable {key} {text!r}") from error
+        raise FlagError(f"{where} has an unreadable {key} {text!r}") from error
     if instant.tzinfo is None:  # not RFC 3339, and our time zone need not be the writer's
-        raise FlagError(f"{path} has a {key} without an offset from UTC: {text!r}")
+        raise FlagError(f"{where} has a {key} without an offset from UTC: {text!r}")
     return instant.timestamp()
 
 
-def _text(data: dict[str, Json], key: str, path: Path) -> str:
+def _text(data: dict[str, Json], key: str, where: object) -> str:
     value = data.get(key)
     if not isinstance(value, str):
-        raise FlagError(f"{path} has no readable {key}: {value!r}")
+        raise FlagError(f"{where} has no readable {key}: {value!r}")
     return value

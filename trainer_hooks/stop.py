@@ -1,4 +1,4 @@
-"""StopListener: one thread per process that learns of a notice, by file or by signal.
+"""StopListener: one thread per process that learns of a notice: by file, over HTTP, by signal.
 
 The training loop never waits for it: it tells whoever asked to be told, and keeps the most
 urgent notice for everybody else to look at.
@@ -6,6 +6,7 @@ urgent notice for everybody else to look at.
 
 import contextlib
 import logging
+import math
 import os
 import select
 import signal
@@ -19,6 +20,8 @@ from inotify_simple import INotify, flags
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import FlagError
 from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
+from trainer_hooks.notice_follower import NoticeFollower
+from trainer_hooks.notice_url import notice_url
 from trainer_hooks.signals import SignalPipe
 
 log = logging.getLogger(__name__)
@@ -37,6 +40,9 @@ DEADLINE_JITTER_S = 1.0
 class StopListener:
     """Watches the flag file and the stop signals from a thread of its own.
 
+    Beside them a watcher is asked over HTTP where ``REPRIEVE_NOTICE_URL`` names one; either is
+    enough.
+
     Args:
         on_news: Called from the listener's thread whenever ``pending()`` has changed.
         flag_path: The flag file; None stands for the run directory's.
@@ -44,6 +50,9 @@ class StopListener:
         grace_s: How long a stop signal leaves; None if nobody knows.
         on_orphaned: Called from the listener's thread when the launcher has died, with the instant
             on CLOCK_BOOTTIME by which this process has to be gone. Nobody can take that back.
+
+    Raises:
+        ConfigError: ``REPRIEVE_NOTICE_URL`` is no URL.
     """
 
     def __init__(
@@ -65,6 +74,9 @@ class StopListener:
         self._signals = SignalPipe()
         self._pending: StopNotice | None = None
         self._flag_read: StopNotice | None = None
+        self._unreadable: set[str] = set()
+        url = notice_url()
+        self._follower = None if url is None else NoticeFollower(url, self._signals.wake)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="reprieve-stop", daemon=True)
         self._signal_fd = -1
@@ -72,7 +84,9 @@ class StopListener:
     def start(self) -> None:
         """Look once, then listen. Call it from the main thread."""
         self._signal_fd = self._signals.install()
-        if not self._flag_path.parent.is_dir():
+        if self._follower is not None:
+            self._follower.start()
+        elif not self._flag_path.parent.is_dir():
             log.warning(
                 "run directory %s is not there: until it is, only a signal tells of a notice "
                 "(is the watcher running, is its directory mounted, is REPRIEVE_RUN_DIR right?)",
@@ -83,6 +97,8 @@ class StopListener:
 
     def close(self) -> None:
         """Stop listening and give the signal handlers back. Call it from the main thread."""
+        if self._follower is not None:
+            self._follower.close()
         self._closing.set()
         if self._thread.is_alive():
             self._signals.wake()
@@ -151,16 +167,22 @@ class StopListener:
         self._on_news()
 
     def _most_urgent(self) -> StopNotice | None:
-        """A flag that says stop knows more than a signal, which may leave less; advice is last."""
-        flag, signalled = self._flag(), self._signalled()
-        if flag is not None and flag.is_stop:
-            known = [n.deadline_s for n in (flag, signalled) if n and n.deadline_s is not None]
-            return replace(flag, deadline_s=min(known, default=None))
+        """A notice that says stop knows more than a signal, which may leave less; advice is last.
+
+        Of two that say stop, in the flag file and over HTTP, the earlier deadline counts.
+        """
+        heard = (self._heard("flag file", self._flag), self._heard("watcher's answer", self._told))
+        signalled = self._signalled()
+        notice = min((one for one in heard if one is not None), key=_rank, default=None)
+        if notice is not None and notice.is_stop:
+            stops = [one for one in (*heard, signalled) if one is not None and one.is_stop]
+            known = [one.deadline_s for one in stops if one.deadline_s is not None]
+            return replace(notice, deadline_s=min(known, default=None))
         if signalled is not None:
             return signalled
         if self._launcher_is_gone:
             return StopNotice(id="launcher-gone", is_stop=True, deadline_s=None, source="launcher")
-        return flag
+        return notice
 
     def _signalled(self) -> StopNotice | None:
         if not self._signals.received:
@@ -171,18 +193,33 @@ class StopListener:
         deadline_s = None if self._grace_s is None else self._signalled_s + self._grace_s
         return StopNotice(id=names, is_stop=True, deadline_s=deadline_s, source="signal")
 
+    def _heard(self, what: str, read: Callable[[], StopNotice | None]) -> StopNotice | None:
+        """Return what is read; what cannot be understood is a stop, and said once."""
+        try:
+            notice = read()
+        except FlagError as error:
+            if what not in self._unreadable:
+                self._unreadable.add(what)
+                log.error("%s taken as a stop with unknown deadline: %s", what, error)  # noqa: TRY400 - no traceback: the message is whole
+            return UNREADABLE
+        self._unreadable.discard(what)
+        return None if notice is None or notice.is_overdue else notice
+
     def _flag(self) -> StopNotice | None:
         try:
             self._flag_read = read_flag(self._flag_path)
         except OSError as error:
             # Out of descriptors or memory: our own trouble says nothing about the notice.
             log.warning("flag file not looked at: %s", error)
-        except FlagError as error:
-            if self._pending is None or self._pending.id != UNREADABLE.id:
-                log.error("flag file taken as a stop with unknown deadline: %s", error)  # noqa: TRY400 - no traceback: the message is whole
-            return UNREADABLE
-        flag = self._flag_read
-        return None if flag is None or flag.is_overdue else flag
+        return self._flag_read
+
+    def _told(self) -> StopNotice | None:
+        return None if self._follower is None else self._follower.notice()
+
+
+def _rank(notice: StopNotice) -> tuple[bool, float]:
+    """Sort key, the most urgent first: stop before advice, then the earliest deadline known."""
+    return not notice.is_stop, math.inf if notice.deadline_s is None else notice.deadline_s
 
 
 def _same(one: StopNotice | None, other: StopNotice | None) -> bool:

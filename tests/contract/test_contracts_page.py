@@ -8,7 +8,10 @@ import pytest
 
 from trainer_hooks.flag import run_directory
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, EXIT_DONE, EXIT_PREEMPTED
+from trainer_hooks.notice_follower import LONGEST_PAUSE_S
+from trainer_hooks.notice_url import MAX_ANSWER_BYTES
 from watcher.config import Config
+from watcher.faces.notice_face import WAIT_LIMIT_S, WAITING_LIMIT
 from watcher.notice import NoticeKind, Urgency
 from watcher.trainers import TrainerState
 
@@ -60,3 +63,15 @@ def test_page_names_the_run_directory_of_both_sides(monkeypatch: pytest.MonkeyPa
     assert f"`{run_directory()}`" in PAGE
     monkeypatch.setenv("REPRIEVE_RUN_DIR", "/elsewhere")
     assert run_directory() == Path("/elsewhere")
+
+
+def test_page_lists_exactly_the_fields_and_limits_of_an_answer_over_http() -> None:
+    """In the order in which an answer has them; and what both sides bound it by."""
+    heading = "The notice over HTTP, schema 1"
+    golden = json.loads((ROOT / "tests" / "contract" / "notice_answer_v1.json").read_text())
+    assert list(rows(heading))[1 : 1 + len(golden)] == list(golden)
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    assert f"more than {WAIT_LIMIT_S:.0f} are taken for {WAIT_LIMIT_S:.0f}" in section
+    assert f"{WAITING_LIMIT} clients wait at a time" in section
+    assert f"Read at most {MAX_ANSWER_BYTES // 1024} KiB" in section
+    assert f"pauses that grow to {LONGEST_PAUSE_S:.0f} s" in section

@@ -19,10 +19,11 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import RendezvousError
 
 from trainer_hooks.at_stop import AtStop
-from trainer_hooks.errors import ConfigError, FlagError
-from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
+from trainer_hooks.errors import ConfigError
+from trainer_hooks.flag import StopNotice
 from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
+from trainer_hooks.launch.in_force import stop_in_force
 from trainer_hooks.launch.report import LaunchReport, nothing_started
 from trainer_hooks.launch.waiting import StopWhileWaiting
 from trainer_hooks.launched import GRACE_VARIABLE, introduce_launcher
@@ -67,7 +68,7 @@ def launch(
         leave: Ends the process with a report; called from a thread when a stop comes while no
             rank has been started.
     """
-    notice = _stop_in_force()
+    notice = stop_in_force()
     if notice is not None:
         return _told_by(notice)
     try:
@@ -87,7 +88,7 @@ def launch(
         introduce_launcher()
         waiting = StopWhileWaiting(lambda notice: leave(_told_by(notice)))
         waiting.start()
-        with preemption_aware(Path(directory), lambda: _stop_in_force() is not None):
+        with preemption_aware(Path(directory), waiting.forbids_a_start):
             failures, stopped_by, reason = _run(options)
         waiting.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
@@ -133,25 +134,6 @@ def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
 
 def _deaths(error: ChildFailedError) -> str:
     return "; ".join(f"rank {r} exited with {f.exitcode}" for r, f in error.failures.items())
-
-
-def _stop_in_force() -> StopNotice | None:
-    """Return the notice that forbids a start."""
-    path = run_directory() / FLAG_NAME
-    try:
-        notice = read_flag(path)
-    except (FlagError, OSError) as error:
-        log.error("flag file taken as a stop: %s", error)  # noqa: TRY400 - the message is whole
-        return UNREADABLE
-    if notice is None or not notice.is_stop:
-        return None
-    if notice.is_overdue:
-        log.warning(
-            "notice %s is long past its deadline and this node still lives: starting all the same",
-            notice.id,
-        )
-        return None
-    return notice
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trainer_hooks.flag import StopNotice
+from trainer_hooks.launch.in_force import stop_in_force
 from trainer_hooks.stop import StopListener
 
 
@@ -25,6 +26,11 @@ class StopWhileWaiting:
     def close(self) -> None:
         """Give the signal handlers back. Call it from the main thread."""
         self._listener.close()
+
+    def forbids_a_start(self) -> bool:
+        """Tell whether ranks are not to be started anew; blocks for seconds at the most."""
+        notice = self._listener.pending()
+        return (notice is not None and notice.is_stop) or stop_in_force() is not None
 
     def _on_news(self) -> None:
         notice = self._listener.pending()
