@@ -49,13 +49,9 @@ class NodeActions:
         return [await action.undo(standing) for action in actions or self.all]
 
     def node(self) -> dict[str, Any]:
-        """Return the Node but for its versions."""
+        """Return the Node but for its version."""
         node = self.cluster.node(NODE)
-        for name in ("resourceVersion", "generation"):
-            node["metadata"].pop(name)
-        for name in ("annotations", "labels"):
-            if not node["metadata"].get(name):
-                node["metadata"].pop(name, None)
+        del node["metadata"]["resourceVersion"]
         return node
 
     def condition(self) -> dict[str, str] | None:
