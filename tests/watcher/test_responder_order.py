@@ -13,15 +13,20 @@ from tests.fakes.kube.access import ADMIN
 from tests.fakes.kube.faults import Garbage, Trouble, What
 from tests.fakes.kube.refusals import busy, forbidden, internal, timed_out
 from tests.support.clocks import TurnedClock, eventually
+from tests.support.hanging_server import hanging_server
 from tests.support.node_actions import NodeActions, node_actions
 from tests.support.own_node import NODE
 from tests.support.responding import Desk, Recorded, running
 from watcher.actions import reserved_draft, state_file
+from watcher.actions.aside import Aside
 from watcher.actions.base import Action
 from watcher.actions.drain import Drain
 from watcher.actions.state_file import STATE_NAME, StateFile
 from watcher.actions.trainer_look import TrainerLook
+from watcher.actions.webhook import Webhook
+from watcher.actions.webhook_config import WebhookConfig
 from watcher.config import DrainConfig
+from watcher.metrics import Metrics
 from watcher.notice import Notice, Standing
 from watcher.state import State
 
@@ -65,15 +70,17 @@ class Kept(Desk):
 
 
 class Scene:
-    """A node whose notices are answered, and what hinders that."""
+    """A node whose notices are answered, and what hinders that; its webhook hangs all the time."""
 
-    def __init__(self, at: NodeActions, run_dir: Path, clock: TurnedClock) -> None:
+    def __init__(self, at: NodeActions, run_dir: Path, clock: TurnedClock, hook: str) -> None:
         self.at, self.run_dir, self.clock = at, run_dir, clock
         self.order = list[str]()
         look = TrainerLook(run_dir, at.desk.boot_id)
         drain = Drain(at.desk, at.own.client, look, DrainConfig(), clock)
         local = [Noted(name, self.order) for name in LOCAL]
-        self.desk = Kept(clock, *local, *at.all, drain, state=at.state, run_dir=run_dir)
+        self.aside = Aside("webhook", Webhook(WebhookConfig(url=hook), NODE), Metrics(), clock)
+        actions = (*local, *at.all, drain, self.aside)
+        self.desk = Kept(clock, *actions, state=at.state, run_dir=run_dir)
         self.disk = threading.Event()
         self.disk.set()
 
@@ -106,8 +113,8 @@ async def _scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     run_dir = tmp_path / "run"
     run_dir.mkdir()
     clock = TurnedClock()
-    async with node_actions(tmp_path, limit_s=0.2) as at:
-        scene = Scene(at, run_dir, clock)
+    async with hanging_server() as hook, node_actions(tmp_path, limit_s=0.2) as at:
+        scene = Scene(at, run_dir, clock, hook.url)
 
         def slowly(path: Path) -> int:
             scene.disk.wait(20)
@@ -116,11 +123,16 @@ async def _scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         monkeypatch.setattr(state_file, "open_new", slowly)
         at.own.server.store.now = lambda: clock().wall
         at.cluster.add_pod("web", NODE)
+        telling = asyncio.create_task(scene.aside.keep())
         try:
             async with running(scene.desk):
                 yield scene
+            assert hook.connections
+            assert not telling.done(), telling.exception()
         finally:
             scene.disk.set()
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
 
 
 @pytest.mark.parametrize("hindrance", HINDRANCES)
