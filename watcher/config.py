@@ -39,6 +39,9 @@ class RelayConfig:
     subscription: str | None = None
     """The Pub/Sub subscription that nobody but this cluster's relays reads."""
     gcp_fleet: str | None = None
+    hook_wait_s: float | None = None
+    """Seconds for which a lifecycle hook of a group of ours is kept waiting, with the handler
+    ``kubernetes``; where it is not set, the policy's window of a termination."""
     """Whose VMs and preemptions the Compute API is asked about, as PROJECT/ZONE,ZONE..."""
     handler: str = "log"
     """``kubernetes`` to write the notices on Nodes, ``log``, ``-`` for JSON lines on standard

@@ -54,6 +54,7 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "relay.subscription": setting_values.subscription,
         "relay.gcp_fleet": setting_values.gcp_fleet,
         "relay.handler": setting_values.text,
+        "relay.hook_wait_s": setting_values.between(30, 7200),
         "faces.listen": setting_values.address,
         "faces.blind_limit_s": setting_values.seconds,
         "faces.notice_listen": setting_values.address,

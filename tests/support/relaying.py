@@ -17,6 +17,7 @@ from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
+from watcher.relay.hooks import Hooks
 from watcher.relay.relay import VISIBILITY_S, Parts, Relay
 from watcher.sources.aws_messages.envelope import parse_message
 from watcher.sources.intake import Intake
@@ -79,6 +80,7 @@ async def relaying(  # noqa: PLR0913 - what few tests need has a default
     readers: int = 1,
     url: str = "",
     ec2: Ec2 | None = None,
+    hooks: Hooks | None = None,
 ) -> AsyncIterator[RelayedQueue]:
     """Run a relay inside the block, on a new queue; it is told to stop at the end, and has to."""
     relayed = RelayedQueue(moto, url or await asyncio.to_thread(moto.queue), clock)
@@ -91,6 +93,7 @@ async def relaying(  # noqa: PLR0913 - what few tests need has a default
             custody=custody,
             addressees=Addressees(ec2 or relayed.ec2, tag, clock),
             delivery=Delivery(relayed.handler, relayed.metrics, clock),
+            hooks=hooks,
         )
         async with running(custody.keep()):
             relay = asyncio.create_task(Relay(parts, relayed.health, clock).run(relayed.stop))

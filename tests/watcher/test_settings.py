@@ -101,6 +101,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "relay.shared_queue": "true",
         "relay.cluster_tag": "kubernetes.io/cluster/blue=owned",
         "relay.handler": "-",
+        "relay.hook_wait_s": "600",
         "azure.metadata_endpoint": "http://127.0.0.1:1338",
         "azure.vm_name": "pool_3",
         "azure.approve": "after_actions",

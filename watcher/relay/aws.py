@@ -3,10 +3,11 @@
 import contextlib
 from collections.abc import AsyncIterator
 
+from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.boto import require_boto3
 from watcher.aws.ec2 import Ec2
 from watcher.aws.sqs import SqsQueue, region_of
-from watcher.config import RelayConfig
+from watcher.config import Config, RelayConfig
 from watcher.custody import Custody
 from watcher.errors import ConfigError
 from watcher.health import SourceHealth
@@ -14,6 +15,8 @@ from watcher.metrics import Metrics
 from watcher.process import now
 from watcher.relay.addressees import Addressees
 from watcher.relay.delivery import Delivery
+from watcher.relay.hooks import Hooks
+from watcher.relay.nodes import WORD
 from watcher.relay.opened import Opened, Queue
 from watcher.relay.relay import POLL_S, VISIBILITY_S, Parts, Relay
 from watcher.sources.aws_messages.envelope import parse_message
@@ -38,14 +41,19 @@ def require_aws(config: RelayConfig) -> None:
 
 @contextlib.asynccontextmanager
 async def opened_aws(
-    config: RelayConfig, url: str, delivery: Delivery, metrics: Metrics
+    config: Config, url: str, delivery: Delivery, metrics: Metrics
 ) -> AsyncIterator[Opened]:
     """Open what reads the queue, until the end of the block."""
     health = SourceHealth(QUEUE, KEYS, now(), metrics)
     with contextlib.ExitStack() as stack:
         queues = [stack.enter_context(contextlib.closing(SqsQueue(url))) for _ in range(READERS)]
-        ec2 = stack.enter_context(contextlib.closing(Ec2(region_of(url))))
-        tag = config.cluster_tag if config.shared_queue else None
+        relay, region = config.relay, region_of(url)
+        ec2 = stack.enter_context(contextlib.closing(Ec2(region)))
+        autoscaling = stack.enter_context(contextlib.closing(AutoScaling(region)))
+        # Whoever else gets the notices is told of their hooks, and sees to them.
+        is_ours = relay.handler == WORD
+        hooks = Hooks(autoscaling, relay.hook_wait_s, config.policy, now) if is_ours else None
+        tag = relay.cluster_tag if relay.shared_queue else None
         custody = Custody(queues[0], VISIBILITY_S, metrics.messages_held)
         parts = Parts(
             readers=[Reception(queue, POLL_S, health, now) for queue in queues],
@@ -53,6 +61,7 @@ async def opened_aws(
             custody=custody,
             addressees=Addressees(ec2, tag, now),
             delivery=delivery,
+            hooks=hooks,
         )
         queue = Queue(Relay(parts, health, now), custody)
         yield Opened(what=url, healths=[health], queue=queue, keepers=[custody.keep])

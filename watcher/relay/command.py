@@ -127,7 +127,7 @@ async def _serve(config: Config, handler: Handler | None) -> None:
         opened = await stack.enter_async_context(
             opened_gcp(config, delivery, metrics, stop)
             if url is None
-            else opened_aws(config.relay, url, delivery, metrics)
+            else opened_aws(config, url, delivery, metrics)
         )
         healths = (*opened.healths, *handling.healths)
         probes = Probes(healths, metrics, config.faces.blind_limit_s, now)

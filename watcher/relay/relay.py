@@ -16,8 +16,9 @@ from watcher.health import SourceHealth
 from watcher.notice import Moment
 from watcher.relay.addressees import Belonging
 from watcher.relay.delivery import Delivery
+from watcher.relay.hooks import Hooks
 from watcher.sources.intake import Intake
-from watcher.sources.reading import Grounds, Ignored, Notices
+from watcher.sources.reading import ForInstance, Grounds, Ignored, Notices
 from watcher.sources.reception import Reception
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class Parts:
     custody: Custody
     addressees: Belonging
     delivery: Delivery
+    hooks: Hooks | None = None
+    """Lets instances go when their nodes have had their time; None where that is not ours to do."""
 
 
 class Relay:
@@ -125,8 +128,19 @@ class Relay:
         else:
             why = "no instance of it carries our tag, or is in the reservation"
             parts.intake.tell(message, "foreign", why, notices)
-        are_done = await asyncio.gather(*(parts.delivery.deliver(told) for told in ours.told))
+        are_done = await asyncio.gather(*(self._see_to(told) for told in ours.told))
         if ours.told and ours.is_all and all(are_done):
             parts.custody.finish(message.id)
         else:
             parts.custody.let_go(message.id)
+
+    async def _see_to(self, told: ForInstance) -> bool:
+        """Deliver a notice, and let its instance go after that; tell whether it is delivered."""
+        hooks = self._parts.hooks
+        if hooks is None:
+            return await self._parts.delivery.deliver(told)
+        told = hooks.timed(told)
+        is_done = await self._parts.delivery.deliver(told)
+        if is_done:
+            await hooks.see_off(told)
+        return is_done

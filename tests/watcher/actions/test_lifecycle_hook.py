@@ -1,13 +1,10 @@
-"""When an auto-scaling hook is kept waiting and when it is completed, with Auto Scaling scripted.
-
-moto has neither of the two calls.
-"""
+"""When an auto-scaling hook is kept waiting and when it is completed, Auto Scaling scripted."""
 
 import pytest
 
+from tests.support.auto_scaling_group import Group
 from tests.support.clocks import TurnedClock
 from watcher.actions.lifecycle_hook import HEARTBEAT_S, MANAGED_TAG, CompleteLifecycleHook
-from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.hook import LifecycleHook
 from watcher.errors import ActionRefused, ActionRetryable, ActionWaiting, AwsCallFailed
 from watcher.notice import Deadline, Notice, NoticeKind, Standing
@@ -20,36 +17,6 @@ OVER = AwsCallFailed(
     outcome="refused",
     code="ValidationError",
 )
-
-
-class Group(AutoScaling):
-    """Auto Scaling that notes what it is asked for, and fails as told."""
-
-    def __init__(self) -> None:
-        super().__init__("us-east-1")
-        self.calls: list[str] = []
-        self.is_ours = True
-        self.is_open = True
-        self.fails_with: AwsCallFailed | None = None
-
-    def is_tagged(self, group: str, key: str) -> bool:
-        """Tell what the test has told."""
-        self._note(f"tag {group} {key}")
-        return self.is_ours
-
-    def complete(self, hook: LifecycleHook, instance_id: str) -> bool:
-        """Note it."""
-        return self._note(f"complete {hook.name} {instance_id}")
-
-    def heartbeat(self, hook: LifecycleHook, instance_id: str) -> bool:
-        """Note it."""
-        return self._note(f"heartbeat {hook.name} {instance_id}")
-
-    def _note(self, call: str) -> bool:
-        self.calls.append(call)
-        if self.fails_with is not None:
-            raise self.fails_with
-        return self.is_open
 
 
 class Node:
