@@ -126,10 +126,10 @@ class OwnCadence:
 def open_cadence(
     rules: SaveRules, world: World, marker: CommitMarker | None, begin: Begin | None
 ) -> Cadence:
-    """Return the rhythm that a start begins with: the one in force, where it goes on.
+    """Return the rhythm of a start: the one in force, unless another has become better by now.
 
-    All ranks call it, none while a save is in flight. A job of another size than before chooses
-    anew; the others wait for rank 0 then.
+    All ranks call it, none while a save is in flight. Rank 0 chooses at once, and not at the next
+    save: where interruptions have become more frequent than saves, that one would never come.
 
     Args:
         rules: What the user has said.
@@ -146,8 +146,6 @@ def open_cadence(
     every_steps = max(1, marker.save_every_steps)
     if chooser is not None:
         chooser.state_bytes = marker.state_bytes
-    if marker.world_size != world.size:
-        if chooser is not None:
-            every_steps = chooser.choose_for_size(every_steps)
-        every_steps = world.from_coordinator(every_steps)
+        every_steps = chooser.choose_at_start(every_steps)
+    every_steps = world.from_coordinator(every_steps)
     return OwnCadence(every_steps, marker.name.step, chooser)

@@ -121,8 +121,8 @@ def dying_at(step: int, seen: Callable[[], bool]) -> Callable[[int, int], None]:
     return in_step
 
 
-def test_interval_in_force_goes_on_when_a_rank_was_killed(tiny: Tiny, tmp_path: Path) -> None:
-    """The next save is one interval after the checkpoint resumed from; all is bitwise the same."""
+def test_ranks_go_on_with_one_interval_when_one_was_killed(tiny: Tiny, tmp_path: Path) -> None:
+    """From the marker's; the next save is one interval on, and all is bitwise the same."""
     straight = replace(tiny, log_dir=tmp_path / "straight", checkpoint_dir=tmp_path / "other")
     straight.log_dir.mkdir()
     assert start(straight, tmp_path, 2).wait() == [0, 0]
@@ -133,13 +133,16 @@ def test_interval_in_force_goes_on_when_a_rank_was_killed(tiny: Tiny, tmp_path: 
     job = start(tiny, tmp_path, 2)
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     assert f"RESUMED step={resumed} " in job.log(0)
-    assert saved_by(job, 0)[0] == min(resumed + every, tiny.steps)
+    chosen = re.search(r"save_every=(\d+) was=(\d+)", job.log(0))
+    assert chosen is not None, job.log(0)
+    assert int(chosen[2]) == every
+    assert saved_by(job, 0)[0] == min(resumed + int(chosen[1]), tiny.steps)
     assert_agreed(tiny, job, 2)
     for rank in range(2):
         assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
 
 
-def test_interval_is_chosen_anew_when_the_job_goes_on_with_more_ranks(
+def test_ranks_agree_on_an_interval_when_the_job_goes_on_with_more_of_them(
     tiny: Tiny, tmp_path: Path
 ) -> None:
     """Before its first step, by all of them."""

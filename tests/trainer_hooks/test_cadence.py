@@ -1,5 +1,7 @@
 """When a run saves, over real starts in a world of one; the ranks' own test is in tests/ranks."""
 
+import logging
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -58,17 +60,23 @@ def test_run_chooses_its_interval_when_it_is_to(node: Node) -> None:
     assert all(0 <= save.waited_s <= save.ended - save.began for save in attempt.saves)
 
 
-def test_interval_in_force_stays_when_a_run_is_resumed(node: Node) -> None:
-    """The marker holds it; the next save is one interval on."""
+def test_next_save_is_one_interval_on_when_a_run_is_resumed(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The marker holds what was in force, and a preemption may have made a shorter one better."""
     notice = at(20, node.settled_notice)
     assert node.train(Run(), until=200, save_every=EAGER, in_step=notice).is_preempted
     before = intervals(node.checkpoints)
     remove_flag(node.run_dir)
-    node.train(Run(), until=400, save_every=EAGER)
+    with caplog.at_level(logging.INFO):
+        node.train(Run(), until=400, save_every=EAGER)
     resumed, every = max(before.items())
     assert resumed == 21  # the emergency save
+    chosen = re.search(r"save_every=(\d+) was=(\d+)", caplog.text)
+    assert chosen is not None
+    assert int(chosen[2]) == every
     following = min(step for step in intervals(node.checkpoints) if step > resumed)
-    assert following == min(resumed + every, 400)
+    assert following == min(resumed + int(chosen[1]), 400)
 
 
 def test_next_save_is_one_interval_on_when_advice_has_brought_one_forward(node: Node) -> None:

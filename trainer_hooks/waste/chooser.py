@@ -33,8 +33,8 @@ REMEMBERED = 100
 PACES = 8
 """Intervals whose step times count, by their median: an evaluation now and then is no new pace."""
 
-READ_S = 10.0
-"""How long a job of another size waits at its start for its ledger to be read."""
+READ_S = 5.0
+"""How long a start waits for its ledger to be read. A second is enough for a month's."""
 
 
 class Chooser:
@@ -109,8 +109,8 @@ class Chooser:
             return every_steps
         return self._best(every_steps, earlier, median(self._paces))
 
-    def choose_for_size(self, every_steps: int) -> int:
-        """Return the interval to begin with after a change of size; waits until the past is read.
+    def choose_at_start(self, every_steps: int) -> int:
+        """Return the interval for a resumed run to begin with; waits until the past is read.
 
         Steps are taken to be as long as before, until the first save tells.
         """

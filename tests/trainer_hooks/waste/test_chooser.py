@@ -139,12 +139,17 @@ def test_stalls_take_their_share_and_no_more_when_the_user_has_said_it() -> None
     assert job.every == 420
 
 
-def test_interval_is_chosen_at_the_start_when_the_job_has_another_size() -> None:
-    """By steps as long as they were, and once the past is read."""
+def test_interval_is_chosen_at_the_start_when_it_is_far_off() -> None:
+    """By steps as long as they were, and once the past is read; if it never is, it stays."""
     job = Job(AutoInterval(), KNOWN)
-    assert job.chooser.choose_for_size(50) == pytest.approx(best_s(8.0, 2250.0) / 2.0, abs=1)
+    assert job.chooser.choose_at_start(2000) == pytest.approx(best_s(8.0, 2250.0) / 2.0, abs=1)
     assert job.waited_s == [READ_S]
-    assert Job(AutoInterval(), None).chooser.choose_for_size(50) == 50
+    assert Job(AutoInterval(), None).chooser.choose_at_start(2000) == 2000
+
+
+def test_interval_stays_at_the_start_when_another_would_gain_next_to_nothing() -> None:
+    """What was in force goes on."""
+    assert Job(AutoInterval(), KNOWN).chooser.choose_at_start(95) == 95
 
 
 def test_steps_of_no_time_change_nothing_when_a_clock_stands() -> None:
