@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema  # type: ignore[import-untyped]  # its stubs would be one more dependency
 import kubernetes_validate  # type: ignore[import-untyped]  # it has none
@@ -16,6 +16,9 @@ from tests.support.kubectl import PROGRAM
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 DAEMONSET = DEPLOY / "daemonset"
+BASE = DAEMONSET / "base"
+OVERLAYS = sorted((DAEMONSET / "overlays").iterdir())
+COMPONENTS = sorted((DAEMONSET / "components").iterdir())
 
 KUBERNETES = "1.37"
 
@@ -65,3 +68,19 @@ def check(document: Manifest) -> None:
     for job in document["spec"].get("replicatedJobs", []) if "spec" in document else []:
         template = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}}
         kubernetes_validate.validate(template | job["template"], KUBERNETES, strict=True)
+
+
+def pod_of(objects: list[Manifest]) -> Manifest:
+    """Return the pod of the daemons."""
+    return cast("Manifest", named(objects, "DaemonSet")["spec"]["template"]["spec"])
+
+
+def watcher_of(objects: list[Manifest]) -> Manifest:
+    """Return the daemon's container."""
+    (watcher,) = pod_of(objects)["containers"]
+    return cast("Manifest", watcher)
+
+
+def environment_of(container: Manifest) -> dict[str, str]:
+    """Return a container's variables, those of the downward API with an example."""
+    return {one["name"]: one.get("value", "10.0.0.7") for one in container.get("env", [])}
