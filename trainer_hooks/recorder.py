@@ -12,6 +12,7 @@ from pathlib import Path
 from trainer_hooks.clock import boottime_s, process_began_ticks
 from trainer_hooks.waste.ledger import Ledger
 from trainer_hooks.waste.records import Begin, Outcome, Part
+from trainer_hooks.waste.tally import Spending, Tally
 
 NODES_VARIABLE = "GROUP_WORLD_SIZE"
 """How many agents torchrun has started, one a node (torch 2.13, environment of its workers)."""
@@ -31,6 +32,7 @@ class Recorder:
         self._met_s = now_s()
         self._step_began_s = now_s()
         self._ledger: Ledger | None = None
+        self._tally: Tally | None = None
         self._heard = ""
 
     def note_met(self) -> None:
@@ -59,6 +61,7 @@ class Recorder:
             resumed_step=resumed_step,
         )
         self._ledger = Ledger(root, begin, self._now_s)
+        self._tally = Tally(root, begin)
         entered, met = self._at(self._entered_s), self._at(self._met_s)
         self._ledger.note_part(Part.RENDEZVOUS, entered, met)
         self._ledger.note_part(Part.LOAD, met)
@@ -70,9 +73,16 @@ class Recorder:
 
     def note_step(self, step: int) -> None:
         """Note that it has been finished."""
-        if self._ledger is not None:
+        if self._ledger is not None and self._tally is not None:
             began, ended = self._at(self._step_began_s), self._at(self._now_s())
             self._ledger.note_step(step, began, ended)
+            self._tally.note_step(ended - began)
+
+    @property
+    def spent(self) -> Spending | None:
+        """What the run has paid for and got so far; None where nobody knows. Any thread may ask."""
+        tally = self._tally
+        return None if tally is None else tally.at(self.now())
 
     def now(self) -> float:
         """Return the instant, as it is recorded."""

@@ -17,6 +17,10 @@ class Report:
         """Note when something happened, as seconds of Unix time; the first time counts."""
         self._instants.setdefault(what, time.time() if at is None else at)
 
+    def instant(self, what: str) -> float | None:
+        """Return when it happened; None while it has not. Any thread may ask."""
+        return self._instants.get(what)
+
     def tell(self, state: RankState, rank: int, outcome: RunOutcome) -> None:
         """Leave word for the launcher, if there is one."""
         report_result(

@@ -28,7 +28,7 @@ from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.status import Status, TrainerState
 from trainer_hooks.stop import StopListener
-from trainer_hooks.telling import figures_of, last_word, outcome_of, progress_of
+from trainer_hooks.telling import Witnesses, figures_of, last_word, outcome_of, progress_of
 from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
 
@@ -62,7 +62,8 @@ class Run:
         self.recorder = Recorder()
         """Keeps this start's ledger."""
         self.guard = Guard(self._leave_now if exits else None)
-        self._status = Status(lambda: progress_of(self.step, self.saves, self.agreement.stop))
+        by = Witnesses(self.pace, self._report, self.recorder)
+        self._status = Status(lambda: progress_of(self.step, self.saves, self.agreement.stop, by))
 
     def enter(self, rules: SaveRules, state: TrainState) -> None:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
@@ -165,9 +166,8 @@ class Run:
         self.agreement.close()
         if self.saves is not None:
             self.saves.close(is_flushed=is_flushed)
-        self.recorder.close(
-            Ended.FINISHED if self._stop is None or self.is_finished else Ended.PREEMPTED, self.step
-        )
+        is_whole = self._stop is None or self.is_finished
+        self.recorder.close(Ended.FINISHED if is_whole else Ended.PREEMPTED, self.step)
         return is_flushed
 
     def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:

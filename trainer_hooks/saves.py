@@ -12,6 +12,7 @@ from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.tries import note_survived
+from trainer_hooks.checkpoint.verified import Verified
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import CheckpointError
 from trainer_hooks.recorder import Recorder
@@ -40,29 +41,32 @@ class Saves:
         self._state = state
         self._world = world
         self._recorder = recorder
-        self._attempt = _start_attempt(rules.root, world)
+        self.attempt = _start_attempt(rules.root, world)
         self._retention = (
-            Retention(rules.root, rules.keep, self._attempt)
+            Retention(rules.root, rules.keep, self.attempt)
             if rules.keep is not None and world.is_coordinator
             else None
         )
         self._is_in_doubt = True
         self._is_hurried = False
         self._resumed: ResumePoint | None = resume(
-            rules.root, state, world, attempt=self._attempt, verify=Verify(rules.verify)
+            rules.root, state, world, attempt=self.attempt, verify=Verify(rules.verify)
         )
+        self.verified = Verified(rules.root if world.is_coordinator else None)
+        if self._resumed is not None and rules.verify == Verify.ALL:
+            self.verified.note()
         begin = None
         if world.is_coordinator:
             begin = recorder.open(
                 rules.root,
-                (self._attempt.number, self._attempt.token),
+                (self.attempt.number, self.attempt.token),
                 ranks=world.size,
                 resumed_step=self.resumed_step,
             )
         marker = None if self._resumed is None else self._resumed.marker
         self._cadence = open_cadence(rules, world, marker, begin)
         self._checkpointer = Checkpointer(
-            rules.root, world, self._attempt, save_every_steps=self._cadence.every_steps
+            rules.root, world, self.attempt, save_every_steps=self._cadence.every_steps
         )
         self._checkpointer.on_commit = self._after_commit
         if self._resumed is not None and self._resumed.took_s is not None:
@@ -113,6 +117,11 @@ class Saves:
     def committed_at(self) -> float | None:
         """When this run's newest commit was, as seconds of Unix time."""
         return self._checkpointer.committed_at
+
+    @property
+    def every_steps(self) -> int:
+        """Steps between saves, in force now."""
+        return self._cadence.every_steps
 
     def is_kept(self, step: int) -> bool:
         """Tell whether nothing of the state at ``step`` would be lost: committed, or untrained."""
@@ -170,7 +179,7 @@ class Saves:
     def note_survived(self) -> None:
         """Take note that this attempt has not crashed on what it resumed from."""
         if self._is_in_doubt and self._resumed is not None and self._world.is_coordinator:
-            note_survived(self._resumed.path, self._attempt)
+            note_survived(self._resumed.path, self.attempt)
         self._is_in_doubt = False
 
     def close(self, *, is_flushed: bool) -> None:
@@ -190,6 +199,7 @@ class Saves:
         self.note_survived()
         if self._retention is not None:
             self._retention.after_commit()
+        self.verified.look()
 
 
 def _start_attempt(root: Path, world: World) -> Attempt:

@@ -69,6 +69,22 @@ class Progress:
     """How long the last save has held the training up."""
     commit_lag_s: float | None = None
     """How long it took from there to its commit."""
+    step_s: float | None = None
+    """How long a step takes of late, saves apart."""
+    save_every_steps: int | None = None
+    """Steps between saves."""
+    attempt: int | None = None
+    """Which start of the run this is."""
+    noticed_at: float | None = None
+    """When it first heard of a notice, as seconds of Unix time; as all instants here."""
+    stopped_at: float | None = None
+    """When it came to where all ranks stop."""
+    verified_at: float | None = None
+    """When a checkpoint of the run was last found good byte for byte. Only rank 0 knows."""
+    paid_gpu_s: float | None = None
+    """What the run has paid for, all attempts together. Only rank 0 knows."""
+    productive_gpu_s: float | None = None
+    """What of it has lasted, as far as that is known by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +163,6 @@ class Status:
 
 def compose(me: Speaker, state: TrainerState, progress: Progress, heartbeat_s: float) -> bytes:
     """Return the file's content, schema 1."""
-    at = progress.committed_at
     document = {
         "schema": 1,
         "boot_id": me.boot_id,
@@ -157,14 +172,24 @@ def compose(me: Speaker, state: TrainerState, progress: Progress, heartbeat_s: f
         "step": progress.step,
         "stop_step": progress.stop_step,
         "committed_step": progress.committed_step,
-        "committed_at": None if at is None else _rfc3339(at),
+        "committed_at": _rfc3339(progress.committed_at),
         "stall_s": progress.stall_s,
         "commit_lag_s": progress.commit_lag_s,
+        "step_s": progress.step_s,
+        "save_every_steps": progress.save_every_steps,
+        "attempt": progress.attempt,
+        "noticed_at": _rfc3339(progress.noticed_at),
+        "stopped_at": _rfc3339(progress.stopped_at),
+        "verified_at": _rfc3339(progress.verified_at),
+        "paid_gpu_s": progress.paid_gpu_s,
+        "productive_gpu_s": progress.productive_gpu_s,
     }
     return json.dumps(document, indent=2).encode() + b"\n"
 
 
-def _rfc3339(unix_s: float) -> str:
+def _rfc3339(unix_s: float | None) -> str | None:
+    if unix_s is None:
+        return None
     at = datetime.fromtimestamp(unix_s, UTC)
     return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -1,9 +1,13 @@
 """How a run stands, in the words of each who is told: the program, launcher, ranks and watcher."""
 
+from dataclasses import dataclass, replace
+
 from trainer_hooks.at_stop import Figures
 from trainer_hooks.decision import Decision, Outcome
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.pace import Pace
+from trainer_hooks.recorder import Recorder
+from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
 from trainer_hooks.saves import Saves
 from trainer_hooks.status import Progress
@@ -50,25 +54,49 @@ def figures_of(pace: Pace, until: int | None, saves: Saves | None) -> Figures | 
     return Figures(step_s=step_s, until=until, saves_s=saves.took_s, in_flight_s=saves.in_flight_s)
 
 
-def progress_of(step: int, saves: Saves | None, stop: Decision | None) -> Progress:
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """Who knows how a run goes, besides what it saves: steps, instants and costs."""
+
+    pace: Pace
+    report: Report
+    recorder: Recorder
+
+
+def progress_of(
+    step: int, saves: Saves | None, stop: Decision | None, witnesses: Witnesses
+) -> Progress:
     """Return where the training is, for the watcher. Any thread may call it.
 
     Args:
         step: Steps finished.
         saves: What it saves, once it has restored.
         stop: What all ranks have agreed on, if they have.
+        witnesses: Of this run.
     """
     stop_step = None
     if stop is not None and stop.outcome is Outcome.STOP:
         stop_step = step if stop.last is None else max(step, stop.last.last_step + 1)
-    if saves is None:
-        return Progress(step=step, stop_step=stop_step)
-    stall_s, commit_lag_s = saves.last_save_s
-    return Progress(
+    progress = Progress(
         step=step,
         stop_step=stop_step,
+        step_s=witnesses.pace.step_s,
+        noticed_at=witnesses.report.instant("noticed"),
+        stopped_at=witnesses.report.instant("stopped"),
+    )
+    if saves is None:
+        return progress
+    stall_s, commit_lag_s = saves.last_save_s
+    spent = witnesses.recorder.spent
+    return replace(
+        progress,
         committed_step=saves.committed_step,
         committed_at=saves.committed_at,
         stall_s=stall_s,
         commit_lag_s=commit_lag_s,
+        save_every_steps=saves.every_steps,
+        attempt=saves.attempt.number,
+        verified_at=saves.verified.at,
+        paid_gpu_s=None if spent is None else spent.paid,
+        productive_gpu_s=None if spent is None else spent.productive,
     )

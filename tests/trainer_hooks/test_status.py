@@ -41,6 +41,14 @@ def test_file_is_the_golden_one() -> None:
         committed_at=1_796_033_091.5,
         stall_s=0.25,
         commit_lag_s=8.5,
+        step_s=0.5,
+        save_every_steps=100,
+        attempt=3,
+        noticed_at=1_796_033_106.125,
+        stopped_at=1_796_033_107.25,
+        verified_at=1_796_031_600.0,
+        paid_gpu_s=9600.0,
+        productive_gpu_s=8000.0,
     )
     assert compose(me, TrainerState.STOPPING, progress, 5001.25) == GOLDEN.read_bytes()
 

@@ -70,14 +70,22 @@ def read_ledger(root: Path) -> tuple[Attempt, ...]:
         ConfigError: There is none, or it cannot be read.
         UntrustedFileError: A file in it is none of ours.
     """
+    attempts = read_attempts(root)
+    if not attempts:
+        raise ConfigError(
+            f"there is no ledger in {root / FOLDER}: has a run written checkpoints there?"
+        )
+    return attempts
+
+
+def read_attempts(root: Path) -> tuple[Attempt, ...]:
+    """Read a ledger as :func:`read_ledger` does; where there is none, no attempt was made."""
     folder = root / FOLDER
     try:
         paths = sorted(folder.glob("a*.jsonl"))
         attempts = [read for path in paths[:MAX_FILES] if (read := _read(path)) is not None]
     except OSError as error:
         raise ConfigError(f"the ledger {folder} cannot be read: {error.strerror}") from error
-    if not attempts:
-        raise ConfigError(f"there is no ledger in {folder}: has a run written checkpoints there?")
     attempts.sort(key=lambda attempt: attempt.begin.attempt)
     kept: int | None = None
     for attempt in reversed(attempts):
