@@ -17,7 +17,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 """Source: RFC 9110, section 5.6.2, a token."""
 
 _NOT_HEADERS = frozenset(
-    {"connection", "content-length", "expect", "host", "te", "transfer-encoding", "upgrade"}
+    {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
 )
 """With these the request would become another one."""
 

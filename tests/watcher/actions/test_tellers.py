@@ -15,7 +15,7 @@ from watcher.actions.webhook_config import WebhookConfig
 from watcher.config import Config
 from watcher.errors import ConfigError
 from watcher.metrics import Metrics
-from watcher.notice import NoticeKind
+from watcher.notice import NoticeKind, Urgency
 from watcher.policy import POLICY
 from watcher.settings import load
 
@@ -87,18 +87,19 @@ def test_settings_are_refused_when_they_make_no_sense(tmp_path: Path, toml: str,
 async def test_nobody_waits_for_the_teller_when_it_hangs(
     metrics: Metrics, clock: TurnedClock, kind: NoticeKind
 ) -> None:
-    """The flag comes first, and whatever the kind, advice and drills too, all is done at once."""
+    """Flag and signal are begun first, and whatever the kind, advice and drills too, all is done."""
     teller = Scripted()
     told = Aside("webhook", teller, metrics, clock)
     teller.may_go.clear()
     order: list[str] = []
-    flag = Recorded("flag_file")
-    flag.calls = teller.heard = order
-    desk = Desk(clock, flag, told)
-    notice = in_force("spot", kind).notice
+    flag, signal = Recorded("flag_file"), Recorded("signal")
+    teller.heard = flag.calls = signal.calls = order
+    standing = in_force("spot", kind)
+    desk = Desk(clock, told, signal, flag)
     async with kept(told), running(desk):
-        await handled(desk, notice)
+        await handled(desk, standing.notice)
         assert desk.acknowledged == ["spot"]
         assert (desk.outcome("flag_file"), desk.outcome("webhook")) == ("done", "done")
-        await eventually(lambda: len(order) == 2)
-    assert order == ["run spot", "in_force spot"]
+        await eventually(lambda: "in_force spot" in order)
+    before = ["run spot"] * (2 if standing.urgency is Urgency.STOP else 1)
+    assert order == [*before, "in_force spot"]
