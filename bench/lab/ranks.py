@@ -59,6 +59,11 @@ class Ranks(Generic[T]):
             process.kill()  # not terminate: a StopListener takes SIGTERM for a notice
             process.join()
 
+    def kill(self) -> None:
+        """Take the ranks down as a lost node would."""
+        for process in self._processes:
+            process.kill()
+
     def rounds(self, count: int) -> Iterator[list[T]]:
         """Yield the values of ``count`` rounds, by rank.
 
