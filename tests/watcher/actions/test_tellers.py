@@ -87,7 +87,7 @@ def test_settings_are_refused_when_they_make_no_sense(tmp_path: Path, toml: str,
 async def test_nobody_waits_for_the_teller_when_it_hangs(
     metrics: Metrics, clock: TurnedClock, kind: NoticeKind
 ) -> None:
-    """Flag and signal are begun first, and whatever the kind, advice and drills too, all is done."""
+    """Flag and signal are begun first; whatever the kind, advice and drills too, all is done."""
     teller = Scripted()
     told = Aside("webhook", teller, metrics, clock)
     teller.may_go.clear()

@@ -240,26 +240,32 @@ async def test_nothing_grows_when_the_server_hangs_for_200_notices(
 
 async def test_log_has_no_secret_when_everything_fails(
     hook: Hooked,
-    metrics: Metrics,
     clock: TurnedClock,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Not even at the level debug, where aiohttp and asyncio speak as well."""
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(aside, "FIRST_PAUSE_S", 0.0)
-    bad = (answer(400, body=hook.path), answer(302, f"Location: {hook.url}"), b"nonsense\r\n\r\n")
-    hook.answers += [RESET, *bad, answer(500, body=CANARY)]
-    told = Aside("webhook", webhook(hook), metrics, clock)
+    key, token = tmp_path / "key", tmp_path / "token"
+    key.write_text(f"{CANARY}-key")
+    token.write_text(f"Bearer {CANARY}-token")
+    hook.answers += [RESET, answer(302, f"Location: {hook.url}"), b"nonsense\r\n\r\n"]
+    parts = ("path", "query", "key", "token")
+    hook.answers += [answer(500, body=f"{CANARY}-{part}") for part in parts] + [answer(400)]
+    config = WebhookConfig(
+        url=hook.url, preset="pagerduty", key_file=key, header_files=(f"Authorization={token}",)
+    )
+    told = Aside("webhook", Webhook(config, "n"), Metrics(), clock)
     keeping = asyncio.create_task(told.keep())
     for number in range(3):
         await told.run(in_force(f"n{number}"))
-    await eventually(lambda: len(hook.posted) == 6)
+    await eventually(lambda: "news told" in caplog.text)
     keeping.cancel()
     await asyncio.gather(keeping, return_exceptions=True)
-    assert "news refused" in caplog.text
-    assert "-path" not in caplog.text
-    assert "-query" not in caplog.text
+    assert caplog.text.count("news refused") == 2
+    assert [part for part in parts if f"{CANARY}-{part}" in caplog.text] == []
 
 
 async def test_files_are_looked_at_when_it_is_checked(hook: Hooked, tmp_path: Path) -> None:
