@@ -11,6 +11,7 @@ from tests.support.kustomized import (
     BASE,
     COMPONENTS,
     DAEMONSET,
+    OVERLAYS,
     Manifest,
     check,
     composed,
@@ -164,3 +165,10 @@ echo flag > /run/reprieve/notice.json
         ["/run/reprieve/requests", "tmpfs"],
         ["/run/reprieve/trainers", "tmpfs"],
     ]
+
+
+@pytest.mark.parametrize("path", [*COMPONENTS, *OVERLAYS], ids=lambda path: path.name)
+def test_folder_is_explained_when_the_readme_is_read(path: Path) -> None:
+    """One that it does not name would be found by nobody."""
+    name = f"overlays/{path.name}" if path in OVERLAYS else path.name
+    assert f"`{name}`" in (DAEMONSET / "README.md").read_text()
