@@ -94,7 +94,7 @@ async def test_road_brings_the_actions_on_our_node(token: Path) -> None:
             names = [action.name for action in road.actions]
             assert names == ["node_mark", "cordon", "taint", "lb_exclusion", "drain"]
             assert site.facts() == {"instanceId": "i-0123"}
-            assert len(road.keepers) == 3
+            assert len(road.keepers) == 4
 
 
 async def test_road_ends_pods_by_a_taint_only_where_that_is_switched_on(token: Path) -> None:
