@@ -141,27 +141,27 @@ mount --make-shared /run
 # A container's mount namespace, whose mounts on the directory reach the node's (Bidirectional).
 container() { unshare --mount --propagation unchanged /bin/sh -euc "$INNER"; }
 container
+stat --format '%u %a' /run/reprieve /run/reprieve/trainers /run/reprieve/requests
 echo kept > /run/reprieve/trainers/a.json
 container
 cat /run/reprieve/trainers/a.json
-stat --format '%U %a' /run/reprieve /run/reprieve/trainers /run/reprieve/requests
 findmnt --noheadings --output TARGET,FSTYPE --list | grep '^/run/reprieve' | sort
 if head --bytes 5M /dev/zero > /run/reprieve/requests/big 2>/dev/null; then echo unbounded; fi
 echo flag > /run/reprieve/notice.json
 """
     done = subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "/bin/bash", "-c", script],
-        env={"PATH": os.environ["PATH"], "INNER": inner, "OWNER": "0"},
+        env={"PATH": os.environ["PATH"], "INNER": inner, "OWNER": "65532"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.split() for line in done.stdout.splitlines()] == [
+        ["65532", "755"],
+        ["65532", "1777"],
+        ["65532", "1777"],
         ["kept"],
-        ["root", "755"],
-        ["root", "1777"],
-        ["root", "1777"],
         ["/run/reprieve/requests", "tmpfs"],
         ["/run/reprieve/trainers", "tmpfs"],
     ]
