@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer_hooks.errors import ConfigError, TrainerHooksError
+from trainer_hooks.errors import TrainerHooksError
 from trainer_hooks.waste.account import timeline
 from trainer_hooks.waste.history import History, history
-from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.lineage import Attempt, read_attempts
 from trainer_hooks.waste.records import Begin
 
 log = logging.getLogger(__name__)
@@ -48,9 +48,7 @@ class Past:
 
     def _read(self) -> None:
         try:
-            self._earlier = earlier(read_ledger(self._root), self._begin)
-        except ConfigError:
-            pass  # there is none yet
+            self._earlier = earlier(read_attempts(self._root), self._begin)
         except TrainerHooksError as error:
             log.warning("what earlier starts have measured is not known: %s", error)
         finally:

@@ -1,6 +1,8 @@
 """Which interval a job gives itself, and when it changes it."""
 
 import logging
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -156,6 +158,24 @@ def test_steps_of_no_time_change_nothing_when_a_clock_stands() -> None:
     """Nothing is divided by it."""
     job = Job(AutoInterval(), KNOWN)
     assert job.save(step_s=0.0) == 10
+
+
+def test_line_is_the_pages_when_the_page_shows_one(caplog: pytest.LogCaptureFixture) -> None:
+    """Word by word, over two rows."""
+    caplog.set_level(logging.INFO)
+    history = replace(
+        KNOWN.history,
+        uptimes=(Uptime(running_s=5200.0, is_interrupted=True),) * 4,
+        stalls_s=(1.6,),
+        lags_s=(9.8,),
+        restarts_s=(95.0,),
+    )
+    Job(AutoInterval(first_steps=160), replace(KNOWN, history=history)).save(step_s=0.50125)
+    page = (Path(__file__).parents[3] / "docs" / "waste.md").read_text(encoding="utf-8")
+    assert (
+        caplog.messages[0].split()
+        == page[page.index("    save_every=") :].split()[: len(caplog.messages[0].split())]
+    )
 
 
 def test_line_has_the_usual_rules_beside_it_when_an_interval_is_chosen(
