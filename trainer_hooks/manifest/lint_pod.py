@@ -179,12 +179,14 @@ def _flag(workload: Workload) -> Iterator[Finding]:
         if path == RUN_DIR:
             yield from _status(workload)
             return
-    if not workload.variables & {"REPRIEVE_RUN_DIR", "REPRIEVE_NOTICE_URL"}:
+    if "REPRIEVE_NOTICE_URL" in workload.variables:
+        yield from _status(workload)
+    elif "REPRIEVE_RUN_DIR" not in workload.variables:
         yield Finding(
             workload.trainer.line,
             "no-flag",
             "the node's notices don't reach the trainer: it hears of its end from SIGTERM only",
-            f"mount the host's directory {RUN_DIR} read-only",
+            f"mount the host's directory {RUN_DIR} read-only, or set REPRIEVE_NOTICE_URL",
             Weight.ADVICE,
         )
 

@@ -121,3 +121,13 @@ def test_advice_is_told_from_errors_when_it_can_be_meant() -> None:
     """A job without the flag still hears SIGTERM."""
     [finding] = lint(JOBSET.replace("mountPath: /run/reprieve", "mountPath: /run/other"))
     assert (finding.rule, finding.weight) == ("no-flag", Weight.ADVICE)
+
+
+def test_pod_without_the_run_directory_is_clean_when_it_asks_over_http_and_is_annotated() -> None:
+    """It can't say how it is: without the annotation it may be evicted before it has saved."""
+    manifest = JOBSET.replace("mountPath: /run/reprieve", "mountPath: /run/other")
+    manifest = manifest.replace("name: REPRIEVE_POD_UID", "name: REPRIEVE_NOTICE_URL")
+    [finding] = lint(manifest)
+    assert (finding.rule, finding.weight) == ("no-status", Weight.ADVICE)
+    annotated = 'annotations:\n                reprieve.dev/trainer: "true"'
+    assert lint(manifest.replace("annotations:", annotated)) == []
