@@ -43,6 +43,11 @@ def asked(after: int | None = None) -> Told:
     return ask(url, after, 0.0)
 
 
+def changed(path: Path, **changes: object) -> bytes:
+    """Return a golden answer with changes."""
+    return json.dumps(json.loads(path.read_bytes()) | changes).encode()
+
+
 @pytest.mark.parametrize(
     ("text", "host", "port", "path"),
     [
@@ -144,16 +149,13 @@ def test_notice_is_in_force_by_the_wall_clock_when_the_watcher_sees_another_boot
 ) -> None:
     """A machine within the node's machine has a boot id, and a boottime, of its own."""
     clocks.boot_id = "00000000-0000-4000-8000-000000000000"
-    clocks.boottime = 77.0
-    server.react = answering(ANSWER.read_bytes())
-    notice = asked().notice()
-    assert notice is not None
-    assert notice.deadline_s == pytest.approx(77.0 + 118.748)
-
-
-def changed(path: Path, **changes: object) -> bytes:
-    """Return a golden answer with changes."""
-    return json.dumps(json.loads(path.read_bytes()) | changes).encode()
+    flag = json.loads(GOLDEN.read_bytes()) | {"deadline_boottime_s": 5010.0}
+    server.react = answering(changed(ANSWER, notice=flag))
+    for boottime in (clocks.boottime, 77.0):  # also where the two clocks show the same by chance
+        clocks.boottime = boottime
+        notice = asked().notice()
+        assert notice is not None
+        assert notice.deadline_s == pytest.approx(boottime + 118.748)
 
 
 @pytest.mark.parametrize("flag", [{}, {"schema": 2}, {"schema": 1, "urgency": "soon"}])
