@@ -89,6 +89,7 @@ def test_job_is_as_we_print_it_when_mounts_and_cloud_are_added(
     ):
         assert sorted(place, key=itemgetter("name")) == sorted(other, key=itemgetter("name"))
     printed_trainer.pop("env")
+    assert pod["terminationGracePeriodSeconds"] == PLATFORMS[cloud].grace_s
     assert (trainer, pod) == (printed_trainer, printed)
     assert ours["metadata"]["annotations"] == EVICTION
 
@@ -109,17 +110,6 @@ def test_trainer_says_how_it_is_when_mounts_are_added(form: Form, tmp_path: Path
     paths = {one["name"]: one.get("hostPath") for one in pod["volumes"]}
     for path in ("/run/reprieve", "/run/reprieve/trainers"):
         assert paths[mounts[path]["name"]] == {"path": path, "type": "Directory"}
-
-
-@pytest.mark.parametrize("cloud", CLOUDS)
-@pytest.mark.parametrize("form", FORMS)
-def test_grace_is_the_clouds_when_its_component_is_added(
-    form: Form, cloud: str, tmp_path: Path
-) -> None:
-    """One number, here and in what `manifest --cloud` prints."""
-    documents = patched(tmp_path, bare(form, cloud), cloud)
-    pod = pod_of(job_of(documents))
-    assert pod["terminationGracePeriodSeconds"] == PLATFORMS[cloud].grace_s
 
 
 @pytest.mark.parametrize("form", FORMS)
