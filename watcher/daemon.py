@@ -28,6 +28,7 @@ from watcher.faces.notice_face import NoticeFace
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
 from watcher.faces.state_view import Sights, StateView
+from watcher.faces.trainer_watch import TrainerWatch
 from watcher.memory_lock import stay_in_memory
 from watcher.metrics import Metrics
 from watcher.notice import Notice
@@ -90,9 +91,11 @@ class Daemon:
         self._config = config
         self._roads = roads
         self._writer = Writer(config.node, boot_id)
+        self._look = TrainerLook(config.run_dir, boot_id)
         self._adopted = adopted
         self._cloud = cloud
         self._metrics = Metrics()
+        self._metrics.tell_version()
         self._state = State()
         edges = [name for road in roads for name in road.edges]
         self._kept = StateFile(config.run_dir, boot_id, self._state, edges)
@@ -104,8 +107,7 @@ class Daemon:
         async with self._opened() as opened, asyncio.TaskGroup() as group:
             for notice in self._adopted:
                 inbox.put_nowait(notice)
-            run_dir, writer = self._config.run_dir, self._writer
-            parts = (run_dir, writer, self._state, self._metrics, now)
+            parts = (self._config.run_dir, self._writer, self._state, self._metrics, now)
             flag = await asyncio.to_thread(FlagFile, *parts)  # it reserves space
             asides = asked_for(self._config, self._metrics, now)
             actions = self._actions(flag, asides, opened)
@@ -114,7 +116,8 @@ class Daemon:
             responder = Responder(means, self._state, self._metrics, now, afterwards)
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
-            keepers = [*opened.keepers]
+            watch = TrainerWatch(self._look, self._state, self._metrics, now)
+            keepers = [watch.keep, *opened.keepers]
             if not self._config.dry_run:
                 face = NoticeFace(flag.word, self._state, opened.healths, self._adopted, now)
                 told = face.keepers(self._config.faces.notice_listen)
@@ -181,10 +184,7 @@ class Daemon:
         limit_s = self._config.faces.blind_limit_s
         probes = Probes(opened.healths, self._metrics, limit_s, now)
         sights = Sights(
-            healths=opened.healths,
-            blind_limit_s=limit_s,
-            board=opened.board,
-            look=TrainerLook(self._config.run_dir, self._writer.boot_id),
+            healths=opened.healths, blind_limit_s=limit_s, board=opened.board, look=self._look
         )
         view = StateView(self._config.node, self._cloud, sights, self._state, now)
         return {

@@ -5,10 +5,13 @@ texts from a cloud. Instants are exported as timestamps, so that an age is one s
 query and stays right when the daemon hangs.
 """
 
+from importlib.metadata import version
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _FETCH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 _ACT_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 30, 60, 120)
+_STAGE_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
 
 
 class Metrics:
@@ -91,8 +94,28 @@ class Metrics:
             buckets=_ACT_BUCKETS_S,
             registry=registry,
         )
+        self.notice_to_stage = Histogram(
+            "reprieve_notice_to_stage_seconds",
+            "From a stop notice in hand to what was reached: flag (the file tells of it); noticed, "
+            "stopped and committed are each trainer's.",
+            ["kind", "stage"],
+            buckets=_STAGE_BUCKETS_S,
+            registry=registry,
+        )
+        self.trainer_starts = Counter(
+            "reprieve_trainer_starts_total",
+            "Trainers that have begun on this node while the daemon ran.",
+            registry=registry,
+        )
+        self.build = Gauge(
+            "reprieve_build_info", "1, with the version.", ["version"], registry=registry
+        )
         self.flag_written = Gauge(
             "reprieve_flag_written_timestamp_seconds",
             "When the flag file was last written, in Unix seconds; 0 while there is none.",
             registry=registry,
         )
+
+    def tell_version(self) -> None:
+        """Show which version this is; reads a file."""
+        self.build.labels(version("reprieve")).set(1)

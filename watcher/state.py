@@ -38,6 +38,8 @@ class Entry:
     """What has become of it once it is withdrawn; see :class:`watcher.notice.Notice`."""
     is_planned: bool = False
     """Whether it has never been in force so far."""
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds until each stage was reached, by the trainer that came last; for people."""
     heard_s: float = field(init=False)
     """When it was last announced, on CLOCK_BOOTTIME: a withdrawal of an earlier announcement does
     not concern it."""

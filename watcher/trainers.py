@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from watcher.trainer_figures import NOTHING_SAID, TrainerFigures, figures_of
+
 DIRECTORY = "trainers"
 SCHEMA = 1
 
@@ -59,6 +61,8 @@ class Trainer:
     """That of this run's newest commit; None before the first, or where it can't be read."""
     committed_at: datetime | None = None
     """When that was."""
+    figures: TrainerFigures = NOTHING_SAID
+    """What decides nothing, for metrics and people."""
 
     def is_alive(self, now_s: float) -> bool:
         """Tell whether it was heard from a moment ago; ``now_s`` is now, on CLOCK_BOOTTIME."""
@@ -150,6 +154,7 @@ def _trainer(directory: int, name: str, boot_id: str) -> Trainer:
         step=int(_number(said["step"])),
         committed_step=_step(said.get("committed_step")),
         committed_at=_instant(said.get("committed_at")),
+        figures=figures_of(said),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from watcher import trainers
+from watcher.trainer_figures import figures_of
 from watcher.trainers import FRESH_S, Trainer, TrainerState, read_trainers
 
 GOLDEN = Path(__file__).parents[1] / "contract" / "trainer_v1.json"
@@ -41,6 +42,7 @@ def test_trainer_is_read_when_its_file_is_the_golden_one(tmp_path: Path, said: P
             step=1200,
             committed_step=1100,
             committed_at=datetime(2026, 11, 30, 10, 4, 51, 500000, tzinfo=UTC),
+            figures=figures_of(json.loads(GOLDEN.read_text())),
         ),
     )
 

@@ -1,0 +1,71 @@
+"""What a trainer says of itself besides what decides anything: for metrics and people; pure.
+
+Anybody on the node may have written it. A figure that makes no sense is taken as not said: the
+trainer's pod is neither held nor evicted for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_MOST = 1e15
+"""More steps, seconds or GPU-seconds than there will be."""
+
+_TIME_LIMIT_CHARS = 64
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerFigures:
+    """Each None where it is not said; instants in seconds of Unix time."""
+
+    stall_s: float | None = None
+    commit_lag_s: float | None = None
+    step_s: float | None = None
+    save_every_steps: float | None = None
+    attempt: float | None = None
+    noticed_at: float | None = None
+    stopped_at: float | None = None
+    verified_at: float | None = None
+    paid_gpu_s: float | None = None
+    productive_gpu_s: float | None = None
+    straggler_score: float | None = None
+    """How much slower than the others its slowest rank is: 1 is as fast as they are."""
+
+
+NOTHING_SAID = TrainerFigures()
+
+
+def figures_of(said: Mapping[str, object]) -> TrainerFigures:
+    """Return the figures of a status file; every field is optional, and none is believed."""
+    return TrainerFigures(
+        stall_s=_amount(said.get("stall_s")),
+        commit_lag_s=_amount(said.get("commit_lag_s")),
+        step_s=_amount(said.get("step_s")),
+        save_every_steps=_amount(said.get("save_every_steps")),
+        attempt=_amount(said.get("attempt")),
+        noticed_at=_instant(said.get("noticed_at")),
+        stopped_at=_instant(said.get("stopped_at")),
+        verified_at=_instant(said.get("verified_at")),
+        paid_gpu_s=_amount(said.get("paid_gpu_s")),
+        productive_gpu_s=_amount(said.get("productive_gpu_s")),
+        straggler_score=_amount(said.get("straggler_score")),
+    )
+
+
+def _amount(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # Compared before it becomes a float: an int of hundreds of digits would not, and NaN is none.
+    return float(value) if 0 <= value <= _MOST else None
+
+
+def _instant(value: object) -> float | None:
+    if not isinstance(value, str) or len(value) > _TIME_LIMIT_CHARS:
+        return None
+    try:
+        instant = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    # A time without a zone would be read in ours.
+    return (instant - _EPOCH).total_seconds() if instant.tzinfo is not None else None
