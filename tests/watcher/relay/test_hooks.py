@@ -22,6 +22,7 @@ from watcher.sources.reading import ForInstance
 
 INSTANCE = "i-0beef000000000003"
 TERMINATES = body("asg-terminate").decode()
+BEAT = f"heartbeat let-them-save {INSTANCE}"
 AWAY = AwsCallFailed("Auto Scaling: no answer", outcome="timeout")
 FORBIDDEN = AwsCallFailed("Auto Scaling: AccessDenied", outcome="forbidden", code="AccessDenied")
 
@@ -56,13 +57,13 @@ async def test_hook_is_kept_and_completed_before_its_message_is_forgotten(
         await relayed.send(TERMINATES)
         await eventually(lambda: group.calls)
         assert relayed.handler.handled == {INSTANCE: 1}
-        await eventually(lambda: f"heartbeat let-them-save {INSTANCE}" in group.calls)
+        await eventually(lambda: BEAT in group.calls)
         await relayed.has(0, 1)
         clock.turn(28)
         await relayed.has(0, 0)
     assert group.calls == [
         f"tag trainers {MANAGED_TAG}",
-        f"heartbeat let-them-save {INSTANCE}",
+        BEAT,
         f"complete let-them-save {INSTANCE}",
     ]
 
@@ -135,3 +136,18 @@ async def test_hooks_beyond_the_limit_run_out_and_hold_no_messages(
     clock.turn(30)
     await first
     assert [call for call in group.calls if call.startswith("complete")] == ["complete drain i-1"]
+
+
+async def test_hook_waits_for_as_long_as_its_node_was_told(
+    moto: Moto, clock: TurnedClock, group: Group
+) -> None:
+    """One deadline for both, and heartbeats until then."""
+    async with relaying(moto, clock, hooks=Hooks(group, 600, POLICY, clock)) as relayed:
+        await relayed.send(TERMINATES)
+        for beats in (1, 2, 3):
+            await eventually(lambda: group.calls.count(BEAT) == beats)  # noqa: B023 - awaited here
+            clock.turn(60)
+        assert not any(call.startswith("complete") for call in group.calls)
+        clock.turn(420)
+        await relayed.has(0, 0)
+    assert group.calls[-1].startswith("complete")

@@ -13,7 +13,9 @@ from tests.support.scripted_imds import ScriptedImds
 from tests.support.simulated_aws import TurnedClock as ScenarioClocks
 from tests.support.simulated_azure import AzureSimulator, simulated_azure
 from watcher.httpclient import HttpClient
+from watcher.notice import NoticeKind
 from watcher.policy import POLICY
+from watcher.policy_overrides import Override, overridden
 from watcher.simulator.azure.scenario import AzureScenario
 from watcher.sources.azure_approvals import Approvals
 from watcher.sources.azure_config import Approve, AzureConfig
@@ -179,3 +181,17 @@ async def test_event_is_approved_anew_when_it_has_come_back(
         clock.turn(WAIT_S)
         await looks(azure)
         assert await posts(azure) == [200, 200]
+
+
+@pytest.mark.parametrize(("lead_s", "is_done"), [(900, False), (30 * 86_400, True)])
+async def test_event_far_ahead_is_done_with_only_where_the_policy_has_acted_on_it(
+    clock: TurnedClock, lead_s: float, *, is_done: bool
+) -> None:
+    """Settings may let a node act on maintenance days ahead."""
+    policy = overridden({NoticeKind.MAINTENANCE: Override(lead_s=lead_s)})
+    [event] = read(body("redeploy-in-days")).events
+    clock.moment = event.notice.received
+    async with HttpClient("http://127.0.0.1:9") as client:
+        approvals = Approvals(client, clock, WAIT_S, policy)
+        approvals.acknowledged(event.notice)
+        assert (event.notice.id in approvals._done_s) is is_done
