@@ -65,7 +65,7 @@ REST_S = (0.1, 1.1)
 
 FLIP_LIMIT_S = 20.0
 
-NICENESS = -10
+NICENESS = "-10"
 """Ten times the weight of a process of the usual niceness, as CPUWeight=1000 is of the usual 100.
 Source: kernel/sched/core.c, sched_prio_to_weight (read 2026-11-30)."""
 

@@ -18,11 +18,11 @@ FLAG = "notice.json"
 
 @contextlib.asynccontextmanager
 async def bare_handler(
-    host: str, key: str, directory: Path, niceness: int = 0
+    host: str, key: str, directory: Path, niceness: str = "0"
 ) -> AsyncIterator[None]:
     """Run it inside the block, in a process of its own that imports little else."""
     process = await asyncio.create_subprocess_exec(
-        *("nice", "-n", str(niceness), sys.executable, __file__, host, key, str(directory))
+        *("nice", "-n", niceness, sys.executable, __file__, host, key, str(directory))
     )
     try:
         yield

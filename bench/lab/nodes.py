@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -16,6 +16,9 @@ from inotify_simple import INotify, flags
 FLAG = "notice.json"
 START_LIMIT_S = 60.0
 """Longest wait for a process to be ready; a dozen start at once, on few cores."""
+
+DAEMON = ("-m", "watcher")
+"""What Python runs as the watcher."""
 
 _LOOK_S = 0.05
 
@@ -113,7 +116,7 @@ async def _node(run_dir: Path, session: aiohttp.ClientSession) -> AsyncIterator[
 
 @contextlib.asynccontextmanager
 async def watcher_process(
-    *arguments: str, log: Path, niceness: int = 0, **variables: str
+    *arguments: str, log: Path, niceness: str = "0", **variables: str
 ) -> AsyncIterator[str]:
     """Run a command of the watcher, and give the last word of its line that says it is ready."""
     async with watcher_program(*arguments, log=log, niceness=niceness, **variables) as (_, word):
@@ -122,7 +125,11 @@ async def watcher_process(
 
 @contextlib.asynccontextmanager
 async def watcher_program(
-    *arguments: str, log: Path, niceness: int = 0, **variables: str
+    *arguments: str,
+    log: Path,
+    niceness: str = "0",
+    program: Sequence[str] = DAEMON,
+    **variables: str,
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """Run a command of the watcher, and give its process and the last word of its ready line.
 
@@ -131,7 +138,7 @@ async def watcher_program(
     environment = {name: word for name, word in os.environ.items() if not name.startswith("AWS_")}
     with log.open("wb") as file:
         process = await asyncio.create_subprocess_exec(
-            *("nice", "-n", str(niceness), sys.executable, "-m", "watcher", *arguments),
+            *("nice", "-n", niceness, sys.executable, *program, *arguments),
             stdout=file,
             stderr=file,
             env={**environment, **variables},
