@@ -86,12 +86,15 @@ async def test_node_stays_marked_as_long_as_a_source_is_blind(scene: Scene) -> N
     await eventually(lambda: scene.is_freed)
 
 
-async def test_node_stays_marked_when_a_notice_wants_it(scene: Scene) -> None:
+async def test_node_stays_marked_when_a_notice_wants_it(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
     """The one that it was marked for, or the next; its end undoes it."""
     await scene.now.run(SPOT)
     scene.answers()
     await asyncio.wait_for(scene.keeping, 20)
     assert not scene.is_freed
+    assert "nobody knows" not in caplog.text
     await scene.now.undo(SPOT)
     assert scene.is_freed
 
