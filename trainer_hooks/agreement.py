@@ -205,6 +205,7 @@ class StepAgreement:
             position=self._position,
             notice_id=None if notice is None else notice.id,
             is_stop=notice is not None and notice.is_stop,
+            is_drill=notice is not None and notice.is_drill,
             left_s=None if notice is None else seconds_left(notice.deadline_s),
             assumed_s=ASSUMED_S if notice is None else notice.window_s,
             figures=self._figures(),

@@ -64,6 +64,7 @@ class Published:
     notice_id: str | None = None
     """The notice in force on this rank's node, if there is one."""
     is_stop: bool = False
+    is_drill: bool = False
     left_s: float | None = None
     """Seconds to this rank's own deadline at the time of publishing; None when unknown.
 
@@ -100,9 +101,11 @@ class Decision:
     """What is done there; None unless it is a stop."""
     why: str = ""
     """The numbers that say so, for people."""
+    is_drill: bool = False
+    """Nothing but drills is behind it."""
 
     def __str__(self) -> str:
-        words = [f"decision={self.outcome}"]
+        words = [f"decision={self.outcome}", *(["drill"] if self.is_drill else [])]
         words += [] if self.at_stop is None else [f"at_stop={self.at_stop}"]
         words += [] if self.last is None else [f"last_step={self.last.last_step}"]
         words += [] if self.left_s is None else [f"left_s={self.left_s:.1f}"]
@@ -128,6 +131,7 @@ class Decision:
                 "causes": list(causes),
                 "at_stop": None | str() as at_stop,
                 "why": str(why),
+                "is_drill": bool(is_drill),
             } if (
                 outcome in set(Outcome)
                 and (last is not None) == (outcome in _ACTS)
@@ -142,6 +146,7 @@ class Decision:
                     causes=tuple(causes),
                     at_stop=None if at_stop is None else AtStop(at_stop),
                     why=why,
+                    is_drill=is_drill,
                 )
         raise AgreementError(f"the Store holds no decision of ours: {value!r:.80}")
 

@@ -58,6 +58,8 @@ class StopNotice:
     """Who said so, for people: ``flag:aws_imds``, ``url:aws_imds`` or ``signal``."""
     window_s: float = ASSUMED_S
     """What is assumed to be left when nobody knows the deadline."""
+    is_drill: bool = False
+    """Somebody is trying it out: to be taken like any other, and not to be counted."""
 
     @property
     def is_overdue(self) -> bool:
@@ -112,6 +114,7 @@ def _notice(data: dict[str, Json], where: object, heard_by: str) -> StopNotice:
         deadline_s=_deadline_s(data, where),
         source=f"{heard_by}:{_text(data, 'source', where)}",
         window_s=WINDOWS_S.get(str(data.get("kind")), ASSUMED_S),
+        is_drill=data.get("drill") is True,
     )
 
 

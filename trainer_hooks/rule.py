@@ -36,6 +36,7 @@ def decide(records: Iterable[Published]) -> Decision:
         causes=causes,
         at_stop=planned.at_stop,
         why=planned.why,
+        is_drill=all(record.is_drill for record in stops),
     )
     if planned.at_stop is None:
         return replace(stop, outcome=Outcome.END, last=None)

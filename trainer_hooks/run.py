@@ -28,7 +28,7 @@ from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.status import Status, TrainerState
 from trainer_hooks.stop import StopListener
-from trainer_hooks.telling import Witnesses, figures_of, last_word, outcome_of, progress_of
+from trainer_hooks.telling import Witnesses, end_of, figures_of, last_word, outcome_of, progress_of
 from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
 
@@ -166,8 +166,7 @@ class Run:
         self.agreement.close()
         if self.saves is not None:
             self.saves.close(is_flushed=is_flushed)
-        is_whole = self._stop is None or self.is_finished
-        self.recorder.close(Ended.FINISHED if is_whole else Ended.PREEMPTED, self.step)
+        self.recorder.close(end_of(self._stop, is_finished=self.is_finished), self.step)
         return is_flushed
 
     def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:

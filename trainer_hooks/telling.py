@@ -11,6 +11,7 @@ from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
 from trainer_hooks.saves import Saves
 from trainer_hooks.status import Progress
+from trainer_hooks.waste.records import Outcome as Ended
 
 
 def outcome_of(
@@ -38,6 +39,13 @@ def last_word(outcome: RunOutcome) -> RankState:
     if outcome.is_finished:
         return RankState.FINISHED
     return RankState.SAVED if outcome.is_preempted else RankState.RUNNING
+
+
+def end_of(stop: Decision | None, *, is_finished: bool) -> Ended:
+    """Return what the ledger is told by a rank that leaves in order."""
+    if stop is None or is_finished:
+        return Ended.FINISHED
+    return Ended.DRILLED if stop.is_drill else Ended.PREEMPTED
 
 
 def figures_of(pace: Pace, until: int | None, saves: Saves | None) -> Figures | None:

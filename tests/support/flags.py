@@ -12,7 +12,12 @@ GOLDEN = Path(__file__).parents[1] / "contract" / "notice_v1.json"
 
 
 def put_flag(
-    run_dir: Path, *, notice_id: str = "test-notice", urgency: str = "stop", left_s: float = 120.0
+    run_dir: Path,
+    *,
+    notice_id: str = "test-notice",
+    urgency: str = "stop",
+    left_s: float = 120.0,
+    drill: bool = False,
 ) -> None:
     """Put a flag into force, by rename, as the watcher does."""
     now, boottime = datetime.now(UTC), boottime_s()
@@ -20,6 +25,7 @@ def put_flag(
     flag |= {
         "id": notice_id,
         "urgency": urgency,
+        "drill": drill,
         "received_at": now.isoformat(),
         "deadline": (now + timedelta(seconds=left_s)).isoformat(),
         "deadline_boottime_s": boottime + left_s,

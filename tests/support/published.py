@@ -21,6 +21,7 @@ RECORDS = st.lists(
         position=st.builds(Position, st.integers(-2, 50), st.integers(0, 3)),
         notice_id=st.none() | st.text(),
         is_stop=st.booleans(),
+        is_drill=st.booleans(),
         left_s=LEFT_S,
         assumed_s=st.floats(0, 600),
         figures=st.none() | FIGURES,

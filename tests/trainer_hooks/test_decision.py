@@ -35,6 +35,7 @@ GOOD: dict[str, object] = {
     "causes": ["a"],
     "at_stop": "finish",
     "why": "",
+    "is_drill": False,
 }
 
 
@@ -60,6 +61,8 @@ CHANGES: list[dict[str, object]] = [
     {"outcome": "end"},
     {"outcome": "end", "at_stop": None},
     {"why": None},
+    {"is_drill": 1},
+    {"is_drill": None},
 ]
 
 

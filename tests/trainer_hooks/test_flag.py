@@ -65,6 +65,16 @@ def test_deadline_is_unknown_when_the_flag_has_none(golden: Flag) -> None:
     assert golden.deadline_s(deadline=None) is None
 
 
+@pytest.mark.parametrize(("drill", "is_drill"), [(True, True), (False, False), ("yes", False)])
+def test_notice_is_a_drill_when_the_flag_says_so(
+    golden: Flag, drill: object, *, is_drill: bool
+) -> None:
+    """What is no clear word is no drill, and counts."""
+    notice = golden.read(drill=drill)
+    assert notice is not None
+    assert notice.is_drill is is_drill
+
+
 @pytest.mark.parametrize(
     ("kind", "window_s"),
     [("preemption", 30.0), ("shutdown", 5.0), ("hardware", 0.0), ("of tomorrow", 30.0), ([], 30.0)],

@@ -100,6 +100,14 @@ def test_end_is_a_persons_when_it_was_stopped_by_hand(node: Node) -> None:
     assert attempt.end.outcome is Outcome.STOPPED
 
 
+def test_end_is_a_drills_when_nothing_else_was_behind_it(node: Node) -> None:
+    """It says nothing of M either."""
+    node.train(Run(), until=9, in_step=at(4, lambda: node.notice(drill=True)))
+    (attempt,) = read_ledger(node.checkpoints)
+    assert attempt.end is not None
+    assert attempt.end.outcome is Outcome.DRILLED
+
+
 def test_training_is_the_same_when_no_ledger_can_be_written(
     node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:

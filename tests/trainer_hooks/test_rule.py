@@ -1,5 +1,7 @@
 """The rule by which a round is decided: what, where, and by whose figures."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -8,7 +10,25 @@ from trainer_hooks.at_stop import AtStop, Figures
 from trainer_hooks.decision import RESTORING, Decision, Outcome, Position, Published
 from trainer_hooks.rule import decide, patience_s
 
+DRILL = replace(published(3, stop="d"), is_drill=True)
 UNPLANNED = "not every rank trains yet, or says how it does"
+
+
+@pytest.mark.parametrize(
+    ("records", "is_drill"),
+    [
+        ([DRILL, published(4)], True),
+        ([DRILL, DRILL], True),
+        ([DRILL, published(4, advice="a")], True),
+        ([DRILL, published(4, stop="b")], False),
+        ([published(4, stop="b")], False),
+    ],
+)
+def test_stop_is_a_drill_when_no_real_notice_is_behind_it(
+    records: list[Published], *, is_drill: bool
+) -> None:
+    """One node that really goes away is enough."""
+    assert decide(records).is_drill is is_drill
 
 
 def stop(last: Position, left_s: float | None, *causes: str) -> Decision:
