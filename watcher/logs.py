@@ -1,5 +1,6 @@
 """Log lines that never hold up the loop: a stuck journal loses lines, not notices."""
 
+import asyncio
 import json
 import logging
 import queue
@@ -15,6 +16,11 @@ _WAITING_LIMIT = 10_000
 """How many lines may wait for a slow reader of stderr; more are dropped and counted."""
 
 _FLUSH_LIMIT_S = 1.0
+
+HEAD_START_S = 0.02
+"""Seconds by which the loop is ahead of the lines that it logs. Their writer, once woken, takes
+turns with it, and may lose its core in the middle of one: just when a notice that has been logged
+is about to be acted on."""
 
 _Failure = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -34,12 +40,14 @@ class _BackgroundHandler(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._held: list[str] = []
+        """What was logged in the loop, and is not handed over yet."""
         self._dropped = 0
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self._lines.qsize() >= _WAITING_LIMIT:
+        if self._lines.qsize() + len(self._held) >= _WAITING_LIMIT:
             self._dropped += 1
             return
         try:
@@ -49,13 +57,31 @@ class _BackgroundHandler(logging.Handler):
         if self._dropped:
             line += f"\n({self._dropped} log lines dropped before this one)"
             self._dropped = 0
-        self._lines.put(line)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # another thread, or the end
+            self._hand_over()
+            self._lines.put(line)
+        else:
+            if not self._held:
+                loop.call_later(HEAD_START_S, self._hand_over)
+            self._held.append(line)
 
     def close(self) -> None:
         """Write what waits, but no longer than a second: stderr may be what hangs."""
+        self._hand_over()
         self._lines.put(None)
         self._thread.join(_FLUSH_LIMIT_S)
         super().close()
+
+    def _hand_over(self) -> None:
+        self.acquire()
+        try:
+            held, self._held = self._held, []
+            for line in held:
+                self._lines.put(line)
+        finally:
+            self.release()
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:

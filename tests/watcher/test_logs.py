@@ -1,5 +1,6 @@
 """Log lines: their two forms, and that nobody waits for them."""
 
+import asyncio
 import json
 import logging
 import os
@@ -9,7 +10,7 @@ import threading
 
 import pytest
 
-from tests.support.clocks import START
+from tests.support.clocks import START, eventually
 from watcher import logs
 from watcher.notice import Deadline, Notice, NoticeKind
 
@@ -25,6 +26,15 @@ NOTICE = Notice(
 def record(message: str, *args: object) -> logging.LogRecord:
     """Build a log record."""
     return logging.LogRecord("watcher.responder", logging.INFO, "f.py", 1, message, args, None)
+
+
+@pytest.fixture
+def handler() -> logs._BackgroundHandler:
+    """A handler whose writer has ended, so that its lines stay where they are."""
+    handler = logs._BackgroundHandler()
+    handler.close()
+    handler._thread.join(10)
+    return handler
 
 
 def test_json_line_carries_the_notices_keys_when_one_is_logged() -> None:
@@ -46,11 +56,8 @@ def test_json_line_stays_one_line_when_texts_have_several() -> None:
     assert json.loads(line)["message"].startswith("why=two\nlines")
 
 
-def test_line_is_replaced_when_it_can_not_be_formatted() -> None:
+def test_line_is_replaced_when_it_can_not_be_formatted(handler: logs._BackgroundHandler) -> None:
     """A mistake in a log call never reaches the code that made it."""
-    handler = logs._BackgroundHandler()
-    handler.close()
-    handler._thread.join(10)
     handler.emit(record("%d", "no number"))
     assert handler._lines.get() == "a log line could not be formatted: '%d'"
 
@@ -106,6 +113,31 @@ def test_lines_are_dropped_and_counted_when_the_reader_is_slow(
     handler.emit(record("last"))
     assert 1 <= len(written) <= 5
     assert "log lines dropped" in str(handler._lines.get())
+
+
+async def test_lines_of_the_loop_are_handed_over_when_it_has_had_its_head_start(
+    handler: logs._BackgroundHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody writes beside it before that; then all are there, in order."""
+    monkeypatch.setattr(logs, "HEAD_START_S", 0.0)
+    for number in range(3):
+        handler.emit(record("%s", number))
+    assert handler._lines.qsize() == 0
+    await eventually(lambda: handler._lines.qsize() == 3)
+    assert [handler._lines.get() for _ in range(3)] == ["0", "1", "2"]
+
+
+async def test_lines_of_the_loop_come_first_when_another_thread_logs_after_them(
+    handler: logs._BackgroundHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And at the end of the process, which may be before."""
+    monkeypatch.setattr(logs, "HEAD_START_S", 3600.0)
+    handler.emit(record("first"))
+    await asyncio.to_thread(handler.emit, record("second"))
+    assert [handler._lines.get() for _ in range(2)] == ["first", "second"]
+    handler.emit(record("last"))
+    await asyncio.to_thread(handler.close)
+    assert handler._lines.get() == "last"
 
 
 @pytest.mark.ranks

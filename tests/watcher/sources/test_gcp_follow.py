@@ -5,7 +5,7 @@ import pytest
 from tests.support.clocks import TurnedClock
 from tests.support.following_gcp import HOLD_S, ByHand, said
 from watcher.errors import SourceError, SourceMalformed, SourceThrottled, SourceUnavailable
-from watcher.sources.gcp_follow import FREE_RETURNS, MISSING_EVERY_S, POLL_S
+from watcher.sources.gcp_follow import FREE_RETURNS, MISSING_EVERY_S, NEWS_REST_S, POLL_S
 from watcher.sources.gcp_keys import MaintenanceEvent, Preempted, UpcomingMaintenance
 from watcher.sources.gcp_preemption import EVENT, PREEMPTED
 from watcher.sources.gcp_upcoming import UPCOMING
@@ -44,6 +44,16 @@ async def test_preemption_is_heard_at_the_first_look_when_it_was_there_before(
     [notice] = await preempted.hears(said("TRUE"))
     assert notice.deadline is not None
     assert notice.deadline.boottime_s == notice.received.boottime_s + 30
+
+
+async def test_next_request_leaves_the_loop_to_what_is_done_about_news(event: ByHand) -> None:
+    """It would stand before the flag; what changes meanwhile ends the next wait at once."""
+    await event.hears(said("NONE", "e1"))
+    assert await event.hears(said("TERMINATE_ON_HOST_MAINTENANCE", "e2"))
+    assert event.pause_s == pytest.approx(NEWS_REST_S)
+    assert not await event.hears(said("TERMINATE_ON_HOST_MAINTENANCE", "e2"), HOLD_S)
+    assert event.pause_s == 0
+    assert event.script.asked == [None, "e1", "e2"]
 
 
 @pytest.mark.parametrize(
