@@ -1,5 +1,6 @@
 """The policy table."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -88,3 +89,35 @@ def test_policy_touches_the_node_object_only_when_a_real_notice_means_stop() -> 
         is_real_stop = rule.urgency is Urgency.STOP and kind is not NoticeKind.DRILL
         assert (on_node & set(rule.actions)) == (on_node if is_real_stop else set())
         assert not on_node & set(rule.actions[:2]), "the trainers come first"
+
+
+@pytest.mark.parametrize(
+    ("kind", "left_s", "expires_in_s"),
+    [
+        (NoticeKind.REBALANCE, None, 3600),
+        (NoticeKind.LIVE_MIGRATION, 60, 3600),
+        (NoticeKind.LIVE_MIGRATION, 86_400, 86_400 - 900 + 3600),
+        (NoticeKind.PREEMPTION, 120, None),
+    ],
+)
+def test_standing_expires_an_hour_after_advice_came_in_force(
+    kind: NoticeKind, left_s: float | None, expires_in_s: float | None
+) -> None:
+    """Not after it was heard, if that was days before; a stop stays as long as it is in force."""
+    received = Moment(datetime(2026, 11, 30, 10, 5, 6, tzinfo=UTC), 5000.0)
+    deadline = None if left_s is None else Deadline.after(received, left_s)
+    notice = Notice(id="a", kind=kind, source="test", received=received, deadline=deadline)
+    expires = None if expires_in_s is None else Deadline.after(received, expires_in_s)
+    assert stand(notice).expires == expires
+
+
+def test_standing_is_the_policys_when_another_is_given() -> None:
+    """Urgency, lead and expiry are all of one table."""
+    rule = replace(POLICY[NoticeKind.MAINTENANCE], lead_s=60.0, urgency=Urgency.ADVISORY)
+    received = Moment(datetime(2026, 11, 30, 10, 5, 6, tzinfo=UTC), 5000.0)
+    far = Deadline.after(received, 3600)
+    notice = Notice(
+        id="a", kind=NoticeKind.MAINTENANCE, source="test", received=received, deadline=far
+    )
+    standing = stand(notice, {NoticeKind.MAINTENANCE: rule})
+    assert (standing.urgency, standing.acts_from) == (Urgency.ADVISORY, far.before(60))

@@ -1,14 +1,16 @@
 """The taint that ends pods: not before all have saved and been asked, and not later than needed."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.clocks import TurnedClock
+from tests.support.clocks import TurnedClock, eventually
 from tests.support.draining import BOOT_ID, Draining, draining
 from tests.support.own_node import NODE
+from tests.support.responding import Desk, Recorded, running
 from watcher.actions.all_saved import AllSaved
 from watcher.actions.no_execute import NoExecute
 from watcher.actions.trainer_look import TrainerLook
@@ -184,4 +186,26 @@ async def test_nothing_is_stored_when_it_is_a_dry_run(tmp_path: Path, clock: Tur
         at.clock.turn(FORCED_S)
         with pytest.raises(ActionDryRun, match="NoExecute"):
             await ending.action.run(spot)
+        assert ending.taints() == []
+
+
+async def test_taint_is_asked_for_beside_the_drain_until_it_is_time(
+    at: Draining, clock: TurnedClock
+) -> None:
+    """By the responder, and undone with the rest."""
+    ending = Ending(at)
+    desk = Desk(clock, Recorded("flag_file"), at.drain, ending.action, state=at.state)
+    at.cluster.edit_node(NODE, unschedulable=True)
+    at.cluster.add_pod("web", NODE, labels=WEB)
+    at.cluster.add_budget("web", WEB, allowed=0)
+    async with running(desk):
+        notice = desk.notice()
+        desk.inbox.put_nowait(notice)
+        await eventually(lambda: desk.outcome("no_execute") == "waiting")
+        assert ending.taints() == []
+        clock.turn(FORCED_S)
+        await eventually(lambda: desk.outcome("no_execute") == "done")
+        assert ending.taints() == ["preemption"]
+        desk.inbox.put_nowait(replace(notice, withdrawn=True))
+        await eventually(lambda: desk.outcome("no_execute") == "undone")
         assert ending.taints() == []
