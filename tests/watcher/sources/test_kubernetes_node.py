@@ -15,6 +15,7 @@ from tests.support.hearing_node import ADVICE, BOOT_ID, SPOT, Ears, annotate, he
 from tests.support.own_node import NODE
 from tests.support.told_by_relay import told
 from watcher.kube import follow
+from watcher.kube.keys import ENDED_BOOT, OUT_OF_SERVICE, STATE
 from watcher.notice import NoticeKind
 from watcher.sources.kubernetes_node import MARKS, RELAYED
 
@@ -45,8 +46,8 @@ async def test_mark_is_heard_when_it_comes_and_withdrawn_when_it_goes(ears: Ears
 async def test_nothing_is_heard_when_the_node_is_cordoned_or_marked_by_us(ears: Ears) -> None:
     """Or each notice would bring the next one."""
     ears.cluster.edit_node(NODE, unschedulable=True)
-    ears.taint("reprieve.dev/reclaim", "node.kubernetes.io/unschedulable")
-    ears.cluster.mark_node(NODE, annotations={"reprieve.dev/state": "{}"})
+    ears.taint("reprieve.dev/reclaim", "node.kubernetes.io/unschedulable", OUT_OF_SERVICE)
+    ears.cluster.mark_node(NODE, annotations={STATE: "{}", ENDED_BOOT: "boot-0"})
     await ears.reads()
     assert ears.inbox.empty()
 
