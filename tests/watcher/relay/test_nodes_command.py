@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kube.access import ADMIN
+from tests.fakes.kube.kinds import NODE as NODE_KIND
 from tests.fakes.kube.server import FakeApiServer, fake_api_server
+from tests.support.aws_bodies import changed
 from tests.support.clocks import eventually
 from tests.support.moto_aws import Moto, spot_warning
 from tests.support.relay_process import relay_process
 from tests.support.watcher_process import NOBODY, WatcherProcess
-from watcher.kube.keys import NOTICE
+from watcher.kube.keys import NOTICE, OUT_OF_SERVICE
 
 pytestmark = pytest.mark.e2e
 
@@ -84,3 +86,27 @@ async def test_every_node_is_told_when_one_of_two_relays_is_killed(
         async with asyncio.timeout(40):
             await moto.becomes(url, (0, 0))
         assert _marked(cluster) == 20
+
+
+async def test_node_is_out_of_service_when_its_machine_is_gone_and_back_with_its_next_boot(
+    moto: Moto, cluster: FakeApiServer
+) -> None:
+    """The relay that puts it back need not be the one that has taken it out."""
+    url = await asyncio.to_thread(moto.queue)
+    _boots(cluster, "boot-1")
+    before = cluster.cluster.node(NODE)["spec"]
+    gone = changed("state-change-terminated", "detail/instance-id", MINE).decode()
+    async with relay_process(url, "kubernetes"):
+        await asyncio.to_thread(moto.send, url, [gone])
+        await moto.becomes(url, (0, 0))
+        [taint] = cluster.cluster.node(NODE)["spec"]["taints"]
+        assert (taint["key"], taint["effect"]) == (OUT_OF_SERVICE, "NoExecute")
+    async with relay_process(url, "kubernetes"):
+        _boots(cluster, "boot-2")
+        await eventually(lambda: cluster.cluster.node(NODE)["spec"] == before)
+
+
+def _boots(cluster: FakeApiServer, boot_id: str) -> None:
+    node = cluster.cluster.node(NODE)
+    node["status"]["nodeInfo"]["bootID"] = boot_id
+    cluster.store.replace(NODE_KIND, node)
