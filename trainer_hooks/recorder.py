@@ -34,6 +34,9 @@ class Recorder:
         self._ledger: Ledger | None = None
         self._tally: Tally | None = None
         self._heard = ""
+        self._heard_stop = ""
+        self.stop_heard_at: float | None = None
+        """When the newest stop notice was heard of first, in seconds of Unix time."""
 
     def note_met(self) -> None:
         """Note that all ranks have met."""
@@ -98,8 +101,10 @@ class Recorder:
         if self._ledger is not None:
             self._ledger.note_commit(step, self.now())
 
-    def note_notice(self, notice_id: str) -> None:
+    def note_notice(self, notice_id: str, *, is_stop: bool) -> None:
         """Note that a notice was heard of. Runs in the thread that hears."""
+        if is_stop and notice_id != self._heard_stop:
+            self._heard_stop, self.stop_heard_at = notice_id, self.now()
         if self._ledger is not None and notice_id != self._heard:
             self._heard = notice_id  # a new deadline of it is no new notice
             self._ledger.note_notice(notice_id)

@@ -76,7 +76,7 @@ class Progress:
     attempt: int | None = None
     """Which start of the run this is."""
     noticed_at: float | None = None
-    """When it first heard of a notice, as seconds of Unix time; as all instants here."""
+    """When it heard of its newest stop notice, in seconds of Unix time; as all instants here."""
     stopped_at: float | None = None
     """When it came to where all ranks stop."""
     verified_at: float | None = None

@@ -89,7 +89,7 @@ def progress_of(
         step=step,
         stop_step=stop_step,
         step_s=witnesses.pace.step_s,
-        noticed_at=witnesses.report.instant("noticed"),
+        noticed_at=witnesses.recorder.stop_heard_at,
         stopped_at=witnesses.report.instant("stopped"),
     )
     if saves is None:

@@ -1,5 +1,6 @@
 """The ledger that a run keeps, over real starts in a world of one."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -151,9 +152,22 @@ def test_nothing_is_noted_when_the_record_is_closed(tmp_path: Path) -> None:
         recorder.note_step(0)
         recorder.note_save(1, recorder.now(), 0.0)
         recorder.note_commit(1)
-        recorder.note_notice("n-1")
+        recorder.note_notice("n-1", is_stop=True)
         recorder.close(Outcome.FINISHED, 1)
     assert not list(tmp_path.iterdir())
+
+
+def test_newest_stop_notice_is_known_when_advice_came_before_it() -> None:
+    """For the watcher, which measures how soon it was heard; each counts from its first word."""
+    clock = itertools.count(100.0)
+    recorder = Recorder(lambda: next(clock))
+    recorder.note_notice("advice", is_stop=False)
+    assert recorder.stop_heard_at is None
+    heard_at: list[float | None] = []
+    for name in ("stop-1", "stop-1", "stop-2"):
+        recorder.note_notice(name, is_stop=True)
+        heard_at.append(recorder.stop_heard_at)
+    assert heard_at[0] == heard_at[1] != heard_at[2]
 
 
 def test_process_start_is_the_attempts_when_the_kernel_says_it(tmp_path: Path) -> None:

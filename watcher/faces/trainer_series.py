@@ -103,7 +103,7 @@ _FIGURES = (
     ),
     _Figure(
         "noticed_timestamp_seconds",
-        "When this start first heard of a notice, in Unix seconds; absent before.",
+        "When this start heard of its newest stop notice, in Unix seconds; absent before.",
         lambda one: one.trainer.figures.noticed_at,
         min,
     ),
