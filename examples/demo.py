@@ -26,9 +26,10 @@ from typing import BinaryIO
 from rehearsal.account import Account
 from rehearsal.display import Display
 from rehearsal.job import SAVE_EVERY
-from rehearsal.stage import Failed, Stage
 from rehearsal.story import Story
 from rich.console import Console
+
+from trainer_hooks.resume_check.stage import Failed, Stage
 
 WINDOW_S = 120
 """What AWS Spot announces (cloud-contract 0, 2026-11-30)."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-from rehearsal.comparison import Comparison
 from rehearsal.timeline import Timeline, known
+from trainer_hooks.resume_check.comparison import Comparison
 
 
 @dataclass(slots=True, kw_only=True)

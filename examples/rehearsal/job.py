@@ -4,10 +4,10 @@ import json
 import sysconfig
 from pathlib import Path
 
-from rehearsal.comparison import Doing, read_doings
 from rehearsal.report import Report, committed_at
-from rehearsal.stage import Child, Failed, Stage
 from trainer_hooks import latest_committed
+from trainer_hooks.resume_check.comparison import Doing, read_doings
+from trainer_hooks.resume_check.stage import Child, Failed, Stage
 
 RANKS = 2
 SAVE_EVERY = 15

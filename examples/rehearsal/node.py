@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rehearsal.stage import Child, Failed, Stage
+from trainer_hooks.resume_check.stage import Child, Failed, Stage
 
 START_LIMIT_S = 30.0
 CALL_LIMIT_S = 10.0

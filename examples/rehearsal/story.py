@@ -4,12 +4,12 @@ import time
 from pathlib import Path
 
 from rehearsal.account import Account
-from rehearsal.comparison import compare, done_at, redone_steps, resumed_step
 from rehearsal.display import Display
 from rehearsal.job import Job
 from rehearsal.node import Node
-from rehearsal.stage import Child, Failed, Stage
 from trainer_hooks import EXIT_PREEMPTED
+from trainer_hooks.resume_check.comparison import compare, done_at, redone_steps, resumed_step
+from trainer_hooks.resume_check.stage import Child, Failed, Stage
 
 TRAINING_LIMIT_S = 120.0
 """Longest wait for a job's next milestone; on two idle cores it takes 20 s."""

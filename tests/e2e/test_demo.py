@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from demo import MARK, claim
-from rehearsal.stage import Failed
+
+from trainer_hooks.resume_check.stage import Failed
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 LIMIT_S = 150

@@ -2,8 +2,9 @@
 
 import pytest
 from rehearsal.account import Account
-from rehearsal.comparison import Comparison
 from rehearsal.timeline import Timeline
+
+from trainer_hooks.resume_check.comparison import Comparison
 
 
 def account(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from rehearsal.job import Job
-from rehearsal.stage import Failed, Stage
+
+from trainer_hooks.resume_check.stage import Failed, Stage
 
 RECORD = '{"step": %d, "ids": [1, 2], "lr": 0.1, "loss": 2.5, "time": 1.0}\n'
 

@@ -8,9 +8,10 @@ import pytest
 from rehearsal import job as job_module
 from rehearsal.account import Account
 from rehearsal.display import Display
-from rehearsal.stage import Failed, Stage
 from rehearsal.story import Story
 from rich.console import Console
+
+from trainer_hooks.resume_check.stage import Failed, Stage
 
 pytestmark = pytest.mark.e2e
 

@@ -1,4 +1,4 @@
-"""The demo's comparison of two runs: what is equal, and the first thing that is not."""
+"""The comparison of two runs: what is equal, and the first thing that is not."""
 
 import json
 import math
@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rehearsal.comparison import (
+
+from trainer_hooks.resume_check.comparison import (
     Comparison,
     Doing,
     compare,

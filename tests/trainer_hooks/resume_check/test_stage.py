@@ -1,4 +1,4 @@
-"""The demo's stage: nothing is awaited for ever, no failure is missed, no process is left."""
+"""The stage: nothing is awaited for ever, no failure is missed, no process is left."""
 
 import os
 import signal
@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from rehearsal import stage as stage_module
-from rehearsal.stage import Child, Failed, Stage, bearers
+
+from trainer_hooks.resume_check import stage as stage_module
+from trainer_hooks.resume_check.stage import Child, Failed, Stage, bearers
 
 pytestmark = pytest.mark.ranks
 
@@ -114,7 +115,7 @@ def test_stage_kills_when_a_process_does_not_heed_sigterm(
 
 
 def test_stage_ends_everything_when_it_is_left_by_ctrl_c(tmp_path: Path) -> None:
-    """An exception on the way is the usual way out of a long demo."""
+    """An exception on the way is the usual way out of long work."""
     stage = Stage(lambda: None)
 
     def play() -> None:
@@ -130,7 +131,7 @@ def test_stage_ends_everything_when_it_is_left_by_ctrl_c(tmp_path: Path) -> None
 def test_process_sees_no_setting_of_ours_when_the_user_has_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The demo never touches the run directory of the machine it is tried on."""
+    """What is on a stage never touches the run directory of the machine it is tried on."""
     monkeypatch.setenv("REPRIEVE_RUN_DIR", "/run/reprieve")
     monkeypatch.setenv("REPRIEVE_SIGNAL_PID_FILE", "/run/trainer.pid")
     variables: Mapping[str, str] = {"REPRIEVE_RUN_DIR": str(tmp_path)}
@@ -147,7 +148,7 @@ def test_bearers_are_none_when_a_process_merely_mentions_the_token(tmp_path: Pat
     """Only a whole variable of that name and value makes a process ours to kill."""
     stage = Stage(lambda: None)
     with Stage(lambda: None) as other:
-        variables = {"OTHER": f"DEMO_STAGE={stage._token}"}
+        variables = {"OTHER": f"STAGED_BY={stage._token}"}
         child = other.start("env", ["/bin/sleep", "60"], tmp_path / "log", variables=variables)
         assert bearers(stage._token) == []
         assert not child.has_ended

@@ -1,4 +1,4 @@
-"""The stage: processes are started on it, watched while something is awaited, and always ended."""
+"""A stage: processes are started on it, watched while something is awaited, and always ended."""
 
 import os
 import secrets
@@ -19,12 +19,12 @@ ENDING_LIMIT_S = 10.0
 
 KILLING_LIMIT_S = 5.0
 
-TOKEN_VARIABLE = "DEMO_STAGE"  # noqa: S105 - a variable's name, not a secret
+TOKEN_VARIABLE = "STAGED_BY"  # noqa: S105 - a variable's name, not a secret
 """Inherited by ranks and their workers: it finds them when the process between has died."""
 
 
-class Failed(Exception):  # noqa: N818 - says what happened to a part; it is no bug of the demo
-    """Raised when a part has failed, or keeps the demo waiting; ``log`` is that part's, if any."""
+class Failed(Exception):  # noqa: N818 - says what happened to a part; it is no bug of ours
+    """Raised when a part has failed, or keeps us waiting; ``log`` is that part's, if any."""
 
     def __init__(self, why: str, log: Path | None = None) -> None:
         super().__init__(why)
@@ -113,7 +113,7 @@ class Stage:
         variables: Mapping[str, str],
         ends_with: int | None = None,
     ) -> Child:
-        """Start a process in a session of its own: Ctrl-C in the terminal reaches the demo alone.
+        """Start a process in a session of its own: Ctrl-C in the terminal reaches us alone.
 
         Args:
             name: What people call it.
