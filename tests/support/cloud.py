@@ -77,9 +77,21 @@ class Node:
         """Let the cloud take the instance."""
         self._post("notice", {"window_s": window_s, "action": "terminate"})
 
-    def _post(self, what: str, body: dict[str, Any]) -> None:
+    def advise(self) -> None:
+        """Let the cloud recommend to move elsewhere."""
+        self._post("rebalance", {})
+
+    def inflict(self, kind: str, **fields: object) -> None:
+        """Let the metadata service fail until its faults are lifted."""
+        self._post("fault", {"kind": kind, **fields})
+
+    def lift_faults(self) -> None:
+        """Let it answer as usual again."""
+        self._post("fault", {}, method="DELETE")
+
+    def _post(self, what: str, body: dict[str, Any], *, method: str = "POST") -> None:
         request = urllib.request.Request(  # noqa: S310 - our own simulator
-            f"{self.metadata_url}/simulator/{what}", json.dumps(body).encode(), method="POST"
+            f"{self.metadata_url}/simulator/{what}", json.dumps(body).encode(), method=method
         )
         with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - likewise
             assert answer.status < 300
