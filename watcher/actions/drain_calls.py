@@ -32,6 +32,10 @@ kubectl/pkg/drain/drain.go, evictPods (read 2026-11-30)."""
 THROTTLED_LIMIT_S = 5.0
 """Longest that the API server's wish for a pause is followed, in seconds."""
 
+MARK_LIMIT_S = 1.0
+"""Longest that the mark may hold up the delete, in seconds: with a slow list before them all three
+have to fit into the 5 s of an attempt."""
+
 _GONE = (KubeNotFound, KubeConflict)
 """The pod is gone, and perhaps another one has its name."""
 
@@ -119,11 +123,12 @@ class DrainCalls:
         That is optional, unlike the delete after it.
         """
         try:
-            await self._pods.set_condition(pod, self._disruption())
+            async with asyncio.timeout(MARK_LIMIT_S):
+                await self._pods.set_condition(pod, self._disruption())
         except _GONE:
             raise
-        except KubeError as error:
-            log.warning("pod not marked pod=%s why=%s", name_of(pod), error)
+        except (KubeError, TimeoutError) as error:
+            log.warning("pod not marked pod=%s why=%s", name_of(pod), str(error) or "too slow")
 
     def _may_be_asked(self, pod: Pod) -> bool:
         from_s = max(self._again_s.get(pod.uid, 0.0), self._throttled_until_s)

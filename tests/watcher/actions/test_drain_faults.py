@@ -20,6 +20,7 @@ from tests.fakes.kube.refusals import (
 from tests.support.clocks import TurnedClock
 from tests.support.draining import Draining, draining
 from tests.support.own_node import NODE
+from watcher.actions import drain_calls
 from watcher.errors import ActionRetryable
 
 WEB = {"app": "web"}
@@ -104,6 +105,21 @@ async def test_pod_is_deleted_before_the_deadline_when_a_call_has_failed(
     deletes = [grace_s for verb, _, grace_s in at.asked() if verb == "delete"]
     # A DELETE whose connection is lost is sent again by aiohttp, as it means the same once more.
     assert deletes in ([8], [9], [9, 9] if fault == "lost" else [])
+
+
+async def test_pod_is_deleted_at_once_when_what_marks_it_hangs(
+    tmp_path: Path, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow API server may need all of an attempt for what matters."""
+    monkeypatch.setattr(drain_calls, "MARK_LIMIT_S", 0.02)
+    async with draining(tmp_path, clock, limit_s=30) as at:
+        at.cluster.add_pod("web", NODE, labels=WEB)
+        at.cluster.add_budget("web", WEB, allowed=0)
+        spot = at.notice(left_s=30)
+        assert not await at.go_on(spot, 20)
+        at.server.faults.add(Trouble.HANG, resource="pods/status")
+        assert not await at.ask(spot)
+        assert at.asked() == [("delete", "web", 9)]
 
 
 async def test_drain_goes_on_when_the_server_was_away(at: Draining) -> None:
