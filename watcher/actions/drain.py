@@ -168,7 +168,8 @@ class Drain:
             await self._events.tell(node, Word("DrainForced", said, forced, is_warning=True))
         if plan.is_over:
             ids = sorted(self._notices)
-            await self._events.tell(node, Word("Drained", self._end(), ids))
+            said = "; ".join(filter(None, (self._end(), self._desk.answers(*ids))))
+            await self._events.tell(node, Word("Drained", said, ids))
 
     def _note_lasting(self, plan: DrainPlan) -> None:
         """Remember of which pods something is lost for good: nothing makes them anew."""

@@ -197,6 +197,10 @@ class NodeDesk:
             if left is not None and left.done.is_marked:
                 await self.api.remove_condition(CONDITION)
         node = await self.api.edit(partial(self._change, wanted))
+    def answers(self, *notice_ids: str) -> str:
+        """Return how soon the first of these notices was answered, for people."""
+        return self._wishes.answers(notice_ids)
+
         self._wishes.watch(ends)
         return node
 

@@ -62,10 +62,11 @@ class NodeMark:
         }
 
     async def _tell(self, node: Node, standing: Standing, *, is_over: bool) -> None:
+        said = _message(standing) + (": withdrawn" if is_over else "")
         event = NodeEvent(
             key=f"{self._desk.boot_id}/{standing.notice.id}/{'over' if is_over else 'pending'}",
             reason="ReclaimWithdrawn" if is_over else CONDITION,
-            message=_message(standing) + (": withdrawn" if is_over else ""),
+            message="; ".join(filter(None, (said, self._desk.answers(standing.notice.id)))),
             is_warning=not is_over,
             at=_seconds(self._now()),
         )

@@ -5,7 +5,7 @@ That is counted from when it came in force, and noted on the Node: a daemon that
 and hears the notice as if it were new, goes by what is there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from watcher.actions.node_plan import Step, Wanted
 from watcher.actions.node_state import NodeState
@@ -44,6 +44,12 @@ class NodeWishes:
     def in_force(self) -> tuple[Standing, ...]:
         """Return the notices in force, the most urgent first, whatever they want."""
         return self._state.in_force()
+
+    def answers(self, notice_ids: Collection[str]) -> str:
+        """Return how soon the first of these notices was answered, for people; empty if unknown."""
+        ours = (one for one in self._state.entries() if one.standing.notice.id in notice_ids)
+        stages = next((one.stages for one in ours if one.stages), {})
+        return ", ".join(f"{stage} after {after_s:.2f} s" for stage, after_s in stages.items())
 
     def wanted(self) -> Wanted:
         """Return what is wanted, each for the most urgent notice in force that still wants it."""

@@ -209,3 +209,15 @@ async def test_nothing_is_remembered_of_a_pod_that_is_gone(at: Draining) -> None
     await at.ask(spot)
     assert not at.drain._calls.blocked
     assert not at.drain._calls._again_s
+
+
+async def test_event_says_how_soon_the_trainers_had_committed_when_all_is_drained(
+    at: Draining,
+) -> None:
+    """For who asks later whether they were in time."""
+    spot = at.notice()
+    [entry] = at.state.entries()
+    entry.stages["committed"] = 2.5
+    assert await at.ask(spot)
+    [event] = at.cluster.events()
+    assert (event["reason"], event["message"]) == ("Drained", "drained; committed after 2.50 s")

@@ -52,6 +52,17 @@ async def test_mark_is_taken_off_when_the_notice_is_withdrawn(at: NodeActions) -
     assert reasons == ["ReclaimPending", "ReclaimWithdrawn"]
 
 
+async def test_events_say_how_soon_the_notice_was_answered(at: NodeActions) -> None:
+    """The node that it was about may be gone before anybody has read its metrics."""
+    await at.run(SPOT, at.mark)
+    [entry] = at.state.entries()
+    entry.stages.update({"flag": 0.004, "stopped": 1.25})
+    await at.undo(SPOT, at.mark)
+    said = {event["reason"]: event["message"] for event in at.cluster.events()}
+    assert said["ReclaimWithdrawn"].endswith(": withdrawn; flag after 0.00 s, stopped after 1.25 s")
+    assert said["ReclaimPending"].endswith("heard by test)")
+
+
 async def test_condition_tells_of_the_next_notice_when_the_first_is_withdrawn(
     at: NodeActions,
 ) -> None:
