@@ -11,6 +11,7 @@ import yaml  # type: ignore[import-untyped]  # its stubs would be one more depen
 from prometheus_client import CollectorRegistry
 
 from tests.support.clocks import TurnedClock
+from tests.support.kustomized import DAEMONSET, composed, named
 from tests.support.prometheus import MONITORING, RULES, program
 from tests.support.trainers import trainer
 from watcher.faces.trainer_watch import TrainerWatch
@@ -111,6 +112,15 @@ def test_operator_gets_the_same_rules() -> None:
     assert resource["spec"] == parsed(RULES)
 
 
+def test_component_comes_with_the_daemonset_when_rendered(tmp_path: Path) -> None:
+    """As the README composes them."""
+    objects = composed(tmp_path / "mine", [DAEMONSET], [MONITORING])
+    assert named(objects, "PrometheusRule")["spec"] == parsed(RULES)
+    dashboard = named(objects, "ConfigMap", "reprieve-dashboard")
+    assert json.loads(dashboard["data"][DASHBOARD.name])["uid"] == "reprieve"
+    assert named(objects, "DaemonSet")
+
+
 def test_component_names_every_file_that_is_for_the_cluster() -> None:
     """The rules as a resource, the dashboard in a ConfigMap that Grafana's sidecar finds."""
     component = parsed(MONITORING / "kustomization.yaml")
@@ -166,30 +176,3 @@ def test_page_lists_exactly_the_metrics_that_there_are(registry: CollectorRegist
     endings = {"counter": "_total"}
     names = {metric.name + endings.get(metric.type, "") for metric in registry.collect()}
     assert listed == names
-
-
-def test_dashboard_is_whole() -> None:
-    """What Grafana reads without a word, and then shows an empty panel."""
-    dashboard = json.loads(DASHBOARD.read_text())
-    panels = dashboard["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-    known = {variable["name"] for variable in dashboard["templating"]["list"]}
-    for panel in panels:
-        place = panel["gridPos"]
-        assert 0 <= place["x"] < place["x"] + place["w"] <= 24
-        targets = panel.get("targets", [])
-        assert len({one["refId"] for one in targets}) == len(targets)
-        for one in targets:
-            named = set(re.findall(r"\$(?!__)(\w+)", one["expr"]))
-            assert named <= known
-            assert one["datasource"]["uid"] == "${datasource}"
-    taken = [cell for panel in panels for cell in cells(panel["gridPos"])]
-    assert len(set(taken)) == len(taken), "panels lie on each other"
-
-
-def cells(place: dict[str, int]) -> list[tuple[int, int]]:
-    return [
-        (place["x"] + column, place["y"] + line)
-        for column in range(place["w"])
-        for line in range(place["h"])
-    ]
