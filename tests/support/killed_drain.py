@@ -126,7 +126,7 @@ async def _play_kubelet(drain: KilledDrain) -> None:
 
 @asynccontextmanager
 async def killed_drain(root: Path, pods: int) -> AsyncIterator[KilledDrain]:
-    """Run a cluster in which every fifth pod is under a budget of three at a time."""
+    """Run a cluster in which every other pod is under a budget of three at a time."""
     machine = f"aws:///eu-west-1a/{DEFAULT_INSTANCE_ID}"
     async with (
         fake_api_server() as server,
@@ -135,7 +135,7 @@ async def killed_drain(root: Path, pods: int) -> AsyncIterator[KilledDrain]:
         drain = KilledDrain(server, root, cloud)
         server.cluster.add_node(NODE, provider_id=machine)
         for number in range(pods):
-            labels = BUDGETED if number % 5 == 0 else {}
+            labels = BUDGETED if number % 2 == 0 else {}
             server.cluster.add_pod(f"pod-{number:02}", NODE, labels=labels)
         server.cluster.add_pod("agent", NODE, owner="DaemonSet")
         server.cluster.add_budget("web", BUDGETED, allowed=3)

@@ -16,8 +16,8 @@ KILLS = 6
 """In one drain, each at a random point of a daemon's life: at a call to the API server, which has
 no answer then, or some milliseconds later."""
 
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 13))]
-"""Thirteen drains make more than 50 kills: four at least in each."""
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))]
+"""Ten drains make 50 kills at least, five in each."""
 
 
 @pytest.mark.timeout(180)
@@ -54,4 +54,4 @@ async def test_every_pod_goes_and_none_twice_when_the_daemon_is_killed_at_random
         at.take_back()
         await eventually(lambda: at.daemon and "action undone action=cordon" in at.daemon.log)
         await eventually(lambda: at.cluster.content(NODE) == before)
-        assert kills >= KILLS - 2
+        assert kills >= KILLS - 1
