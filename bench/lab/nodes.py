@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -20,6 +21,7 @@ START_LIMIT_S = 60.0
 DAEMON = ("-m", "watcher")
 """What Python runs as the watcher."""
 
+_READY = re.compile(r" (?:listening on |ready listen=)(\S+)")
 _LOOK_S = 0.05
 
 
@@ -118,9 +120,9 @@ async def _node(run_dir: Path, session: aiohttp.ClientSession) -> AsyncIterator[
 async def watcher_process(
     *arguments: str, log: Path, niceness: str = "0", **variables: str
 ) -> AsyncIterator[str]:
-    """Run a command of the watcher, and give the last word of its line that says it is ready."""
-    async with watcher_program(*arguments, log=log, niceness=niceness, **variables) as (_, word):
-        yield word
+    """Run a command of the watcher, and give the URL at which it listens once it is ready."""
+    async with watcher_program(*arguments, log=log, niceness=niceness, **variables) as (_, url):
+        yield url
 
 
 @contextlib.asynccontextmanager
@@ -131,7 +133,7 @@ async def watcher_program(
     program: Sequence[str] = DAEMON,
     **variables: str,
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """Run a command of the watcher, and give its process and the last word of its ready line.
+    """Run a command of the watcher, and give its process and the URL at which it listens.
 
     A ``niceness`` below 0 is had only as root; without, the process runs as all others do.
     """
@@ -155,8 +157,8 @@ async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
     async with asyncio.timeout(START_LIMIT_S):
         while process.returncode is None:
             for line in _lines(log):
-                if " listening on " in line or " ready listen=" in line:
-                    return line.split()[-1]
+                if found := _READY.search(line):
+                    return found[1]
             await asyncio.sleep(_LOOK_S)
     raise RuntimeError("a process has ended: " + "\n".join(_lines(log)))
 
