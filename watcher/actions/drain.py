@@ -96,6 +96,7 @@ class Drain:
         self._notices.discard(standing.notice.id)
         if self._window() is None:
             self._has_asked_all = False
+            self._desk.forget_drained()
             self._node, self._first_s = None, None
             self._lasting.clear()
             self._calls.forced.clear()
@@ -104,12 +105,11 @@ class Drain:
 
     @property
     def has_asked_all(self) -> bool:
-        """Whether, at the last look, every pod that may be evicted at all was ending or gone.
+        """Whether, at the last look, every pod was ending or gone, but for those of DaemonSets.
 
-        That is not known, and false, where rules leave pods alone.
+        That is not so where owners or rules leave pods alone, and not known with a selector.
         """
-        is_about_all = self._rules.scope == "all" and self._rules.selector is None
-        return is_about_all and self._has_asked_all
+        return self._has_asked_all
 
     def _window(self) -> Window | None:
         wanted = (one for one in self._desk.in_force() if one.notice.id in self._notices)
@@ -124,7 +124,8 @@ class Drain:
             pods = await self._pods.list(self._rules.selector)
         trainers = await self._look()
         plan = plan_drain(pods, trainers, window, self._rules, self._now())
-        self._has_asked_all = not plan.asks and not plan.held
+        is_all = self._rules.selector is None and not plan.spared
+        self._has_asked_all = is_all and not (plan.asks or plan.held)
         self._note_lasting(plan)
         await self._calls.carry_out(plan.asks)
         self._desk.board.pods = self._tally.count(plan, self._calls, self._now())
@@ -133,6 +134,8 @@ class Drain:
         if self._desk.api.is_dry_run:
             raise ActionDryRun(f"not stored, but so it would begin: {self._said}")
         if plan.is_over:
+            if is_all:
+                await self._desk.note_drained()
             return self._end()
         if self._calls.failed:
             raise ActionRetryable(f"{self._calls.failed}; {self._said}")

@@ -56,6 +56,8 @@ class DrainPlan:
     held: tuple[Held, ...]
     ending: tuple[Pod, ...]
     """Asked to end, and not gone yet."""
+    spared: tuple[Pod, ...] = ()
+    """Left where they are, because their owners or the rules want it so."""
 
     @property
     def is_over(self) -> bool:
@@ -79,17 +81,19 @@ class _Scene:
         said = pod.annotations.get(TRAINER, "false")
         return pod.uid in self.trainers or said != "false"
 
-    def concerns(self, pod: Pod) -> bool:
-        """Tell whether the pod is one to drain.
+    def spares(self, pod: Pod) -> bool:
+        """Tell whether the pod is one that could be drained, and stays all the same."""
+        is_meant = self.rules.scope == "all" or self.trains(pod)
+        return _said(pod) == "never" or not is_meant
 
-        A DaemonSet's pods tolerate everything and would be made anew at once, the kubelet's own
-        can't be ended, and what has finished is not in the way.
-        """
-        if pod.is_mirror or pod.is_finished or pod.controller == "DaemonSet":
-            return False
-        if _said(pod) == "never":
-            return False
-        return self.rules.scope == "all" or self.trains(pod)
+
+def _stands_apart(pod: Pod) -> bool:
+    """Tell whether no drain is about such a pod.
+
+    A DaemonSet's pods tolerate everything and would be made anew at once, the kubelet's own can't
+    be ended, and what has finished is not in the way.
+    """
+    return pod.is_mirror or pod.is_finished or pod.controller == "DaemonSet"
 
 
 def plan_drain(
@@ -105,7 +109,9 @@ def plan_drain(
         if trainer.pod_uid:
             by_pod.setdefault(trainer.pod_uid, []).append(trainer)
     scene = _Scene(by_pod, trainers.unknown, window, rules, now)
-    concerned = [pod for pod in pods if scene.concerns(pod)]
+    mine = [pod for pod in pods if not _stands_apart(pod)]
+    spared = tuple(pod for pod in mine if scene.spares(pod))
+    concerned = [pod for pod in mine if not scene.spares(pod)]
     ending = [pod for pod in concerned if pod.ends_at is not None]
     asks = [ask for pod in ending if (ask := _shortened(scene, pod))]
     held = []
@@ -119,7 +125,7 @@ def plan_drain(
             held.append(Held(pod, why))
         else:
             asks.append(Ask(pod, Deed.EVICT, _grace_s(scene, pod)))
-    return DrainPlan(tuple(asks), tuple(held), tuple(ending))
+    return DrainPlan(tuple(asks), tuple(held), tuple(ending), spared)
 
 
 def _said(pod: Pod) -> str:

@@ -2,7 +2,8 @@
 
 A hook holds the instance back until it is completed or runs out. It is completed at the deadline,
 however early the trainers say that they have saved: others on the node may say nothing, and a hook
-that is completed sooner would kill one that has just been told to save.
+that is completed sooner would kill one that has just been told to save. Only a Node that is drained
+has nobody left.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.hook import LifecycleHook
 from watcher.aws.limited_calls import LimitedCalls
 from watcher.errors import ActionRefused, ActionRetryable, ActionWaiting, AwsCallFailed
-from watcher.notice import Deadline, Moment, Standing, Urgency, rfc3339
+from watcher.notice import Deadline, Moment, Notice, Standing, Urgency, rfc3339
 from watcher.state import State
 
 MANAGED_TAG = "reprieve.dev/managed"
@@ -37,6 +38,7 @@ class CompleteLifecycleHook:
         calls: Calls to Auto Scaling.
         state: Which notices are in force.
         now: Reads both clocks.
+        is_over: Says of a notice whether the node has nothing left to do.
     """
 
     name = "lifecycle_hook"
@@ -47,11 +49,13 @@ class CompleteLifecycleHook:
         calls: AutoScaling,
         state: State,
         now: Callable[[], Moment],
+        is_over: Callable[[Notice], bool] = lambda _: False,
     ) -> None:
         self._hooks = hooks
         self._calls = calls
         self._state = state
         self._now = now
+        self._is_over = is_over
         self._thread = LimitedCalls[bool]("Auto Scaling", calls.renew)
         self._is_ours: dict[str, bool] = {}
         self._beaten_s: dict[str, float] = {}
@@ -111,7 +115,8 @@ class CompleteLifecycleHook:
         raise ActionWaiting(until)
 
     def _is_time(self, standing: Standing) -> bool:
-        return self._now().boottime_s >= self._deadline(standing).boottime_s - BEFORE_S
+        is_late = self._now().boottime_s >= self._deadline(standing).boottime_s - BEFORE_S
+        return is_late or self._is_over(standing.notice)
 
     def _deadline(self, standing: Standing) -> Deadline:
         stops = [other for other in self._state.in_force() if other.urgency is Urgency.STOP]

@@ -62,6 +62,7 @@ class NodeDesk:
         self._settled = 0
         self._node: Node | None = None
         self._done = Done()
+        self._is_drained = False
 
     def want(self, step: Step, notice_id: str) -> None:
         """Want this done for a notice, at the next :meth:`settle`."""
@@ -101,6 +102,15 @@ class NodeDesk:
                     self.board.note(self._node)
                 self._settled = begun
             return self._node, self._done
+
+    async def note_drained(self) -> None:
+        """Say where it says what was done to the Node that its pods are gone; raises as settle."""
+        self._is_drained = True
+        await self.settle()
+
+    def forget_drained(self) -> None:
+        """Say so no more, at the next :meth:`settle`: pods may come back."""
+        self._is_drained = False
 
     async def show(self, condition_for: Callable[[Standing], Mapping[str, str]]) -> None:
         """Put the condition for the most urgent notice that wants the mark on the Node, if any.
@@ -187,6 +197,10 @@ class NodeDesk:
         """Return the notices in force, the most urgent first."""
         return self._wishes.in_force()
 
+    def answers(self, *notice_ids: str) -> str:
+        """Return how soon the first of these notices was answered, for people."""
+        return self._wishes.answers(notice_ids)
+
     async def _settle(self) -> Node:
         if self._wishes.needs_what_was_left:
             self._wishes.take_in(left_on(await self.own()))
@@ -197,16 +211,13 @@ class NodeDesk:
             if left is not None and left.done.is_marked:
                 await self.api.remove_condition(CONDITION)
         node = await self.api.edit(partial(self._change, wanted))
-    def answers(self, *notice_ids: str) -> str:
-        """Return how soon the first of these notices was answered, for people."""
-        return self._wishes.answers(notice_ids)
-
         self._wishes.watch(ends)
         return node
 
     def _change(self, wanted: Wanted, node: Node) -> Mapping[str, object] | None:
         self._require_own(node)
-        planned = plan(node, wanted, self.boot_id, self._wishes.expiry())
+        expiry = self._wishes.expiry()
+        planned = plan(node, wanted, self.boot_id, expiry, is_drained=self._is_drained)
         self._done = planned.done
         return planned.patch
 

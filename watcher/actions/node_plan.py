@@ -6,7 +6,7 @@ the next one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -50,7 +50,14 @@ def left_on(node: Node) -> NodeState | None:
     return parse(node.annotations.get(STATE))
 
 
-def plan(node: Node, wanted: Wanted, boot_id: str, expiry: Deadline | None = None) -> Plan:
+def plan(
+    node: Node,
+    wanted: Wanted,
+    boot_id: str,
+    expiry: Deadline | None = None,
+    *,
+    is_drained: bool = False,
+) -> Plan:
     """Return how the Node becomes what is wanted, and is otherwise as it was found.
 
     Args:
@@ -58,6 +65,7 @@ def plan(node: Node, wanted: Wanted, boot_id: str, expiry: Deadline | None = Non
         wanted: What is wanted, if anything.
         boot_id: This boot's.
         expiry: When nothing will be wanted any more, if that is known.
+        is_drained: Whether its pods are gone.
     """
     left = left_on(node)
     before = left.done if left else NOTHING
@@ -71,7 +79,8 @@ def plan(node: Node, wanted: Wanted, boot_id: str, expiry: Deadline | None = Non
         is_excluded=_exclude(node, before, meta, is_wanted=Step.EXCLUDE in wanted),
         is_marked=Step.MARK in wanted,
     )
-    text = _annotation(wanted, boot_id, done, expiry)
+    state = _state(wanted, boot_id, done, expiry)
+    text = compose(replace(state, is_drained=is_drained)) if state else None
     # One that we can't read is not ours to remove: it may be of a newer daemon.
     is_known = left is not None or STATE not in node.annotations
     if node.annotations.get(STATE) != text and (text is not None or is_known):
@@ -80,7 +89,7 @@ def plan(node: Node, wanted: Wanted, boot_id: str, expiry: Deadline | None = Non
     return Plan(done, {name: part for name, part in parts.items() if part} or None)
 
 
-def _annotation(wanted: Wanted, boot_id: str, done: Done, expiry: Deadline | None) -> str | None:
+def _state(wanted: Wanted, boot_id: str, done: Done, expiry: Deadline | None) -> NodeState | None:
     if not wanted:
         return None
     first = min(wanted.values(), key=lambda standing: standing.rank)
@@ -91,7 +100,7 @@ def _annotation(wanted: Wanted, boot_id: str, done: Done, expiry: Deadline | Non
         "deadline": rfc3339(deadline.wall) if deadline else None,
     }
     expires = expiry.wall if expiry else None
-    return compose(NodeState(boot_id=boot_id, notice=notice, done=done, expires=expires))
+    return NodeState(boot_id=boot_id, notice=notice, done=done, expires=expires)
 
 
 def _cordon(node: Node, before: Done, spec: dict[str, Any], *, is_wanted: bool) -> bool | None:

@@ -47,6 +47,8 @@ class NodeState:
     done: Done
     expires: datetime | None = None
     """When it is to be undone, whoever is still in force by then; None if that is not known."""
+    is_drained: bool = False
+    """Whether its pods are gone, but for those of DaemonSets."""
 
 
 def compose(state: NodeState) -> str:
@@ -62,6 +64,7 @@ def compose(state: NodeState) -> str:
         "excluded_from_load_balancers": done.is_excluded,
         "marked": done.is_marked,
         "expires_at": rfc3339(state.expires) if state.expires else None,
+        "drained": state.is_drained,
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -84,8 +87,9 @@ def _state(document: Any) -> NodeState | None:  # noqa: ANN401 - whatever JSON i
     if document["schema"] != SCHEMA:
         return None
     before, notice, boot_id = (document[key] for key in ("was_unschedulable", "notice", "boot_id"))
-    flags = [document["excluded_from_load_balancers"], document["marked"]]
     # What has come later than the first version of this may be missing.
+    marks = [document["excluded_from_load_balancers"], document["marked"]]
+    flags = [*marks, document.get("drained", False)]
     taints = [document["taint"], document.get("no_execute")]
     if not (before is None or isinstance(before, bool)) or not isinstance(boot_id, str):
         return None
@@ -104,6 +108,7 @@ def _state(document: Any) -> NodeState | None:  # noqa: ANN401 - whatever JSON i
             is_marked=flags[1],
         ),
         expires=_instant(document.get("expires_at")),
+        is_drained=flags[2],
     )
 
 

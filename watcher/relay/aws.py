@@ -1,7 +1,7 @@
 """What a relay reads of AWS: one SQS queue, and EC2 for what no message says."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.boto import require_boto3
@@ -41,7 +41,11 @@ def require_aws(config: RelayConfig) -> None:
 
 @contextlib.asynccontextmanager
 async def opened_aws(
-    config: Config, url: str, delivery: Delivery, metrics: Metrics
+    config: Config,
+    url: str,
+    delivery: Delivery,
+    metrics: Metrics,
+    is_drained: Callable[[str], bool],
 ) -> AsyncIterator[Opened]:
     """Open what reads the queue, until the end of the block."""
     health = SourceHealth(QUEUE, KEYS, now(), metrics)
@@ -51,8 +55,8 @@ async def opened_aws(
         ec2 = stack.enter_context(contextlib.closing(Ec2(region)))
         autoscaling = stack.enter_context(contextlib.closing(AutoScaling(region)))
         # Whoever else gets the notices is told of their hooks, and sees to them.
-        is_ours = relay.handler == WORD
-        hooks = Hooks(autoscaling, relay.hook_wait_s, config.policy, now) if is_ours else None
+        kept = Hooks(autoscaling, relay.hook_wait_s, config.policy, now, is_drained)
+        hooks = kept if relay.handler == WORD else None
         tag = relay.cluster_tag if relay.shared_queue else None
         custody = Custody(queues[0], VISIBILITY_S, metrics.messages_held)
         parts = Parts(

@@ -128,7 +128,7 @@ async def _serve(config: Config, handler: Handler | None) -> None:
         opened = await stack.enter_async_context(
             opened_gcp(config, delivery, metrics, stop)
             if url is None
-            else opened_aws(config, url, delivery, metrics)
+            else opened_aws(config, url, delivery, metrics, handling.is_drained)
         )
         healths = (*opened.healths, *handling.healths)
         probes = Probes(healths, metrics, config.faces.blind_limit_s, now)

@@ -39,11 +39,20 @@ class Handler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """A handler that is open, and what has to run and may be blind meanwhile."""
+    """A handler that is open, and what has to run and may be blind meanwhile.
+
+    Attributes:
+        handler: Who gets the notices.
+        healths: What may be blind.
+        keepers: What has to run.
+        is_drained: Says of an instance whether its node has nothing left to do; that is known only
+            where the notices are written on Nodes.
+    """
 
     handler: Handler
     healths: Sequence[SourceHealth] = ()
     keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
+    is_drained: Callable[[str], bool] = lambda _: False
 
 
 class LogHandler:

@@ -1,8 +1,9 @@
 """Lets auto-scaling groups go on with the end of instances, where the nodes have no rights for it.
 
 The relay has them, and does for a Node what a node with a queue of its own does: heartbeats until
-the deadline, then CONTINUE. The hook's message stays in hand until then, so that another relay goes
-on with it when this one dies; when it does not, or the queue forgets too soon, the hook runs out.
+the deadline, then CONTINUE; sooner where the Node says that it is drained. The hook's message stays
+in hand until then, so that another relay goes on with it when this one dies; when it does not, or
+the queue forgets too soon, the hook runs out.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from watcher.actions.lifecycle_hook import CompleteLifecycleHook
 from watcher.aws.autoscaling import AutoScaling
 from watcher.aws.hook import LifecycleHook
 from watcher.errors import ActionRefused, ActionRetryable, ActionWaiting
-from watcher.notice import Deadline, Moment
+from watcher.notice import Deadline, Moment, Notice
 from watcher.policy import Policy, stand
 from watcher.sources.reading import ForInstance
 from watcher.state import State
@@ -43,6 +44,7 @@ class Hooks:
         wait_s: Seconds that an instance is kept; None for the policy's window.
         policy: What each kind of notice means.
         now: Reads both clocks.
+        is_drained: Says of an instance whether its node has nothing left to do.
     """
 
     def __init__(
@@ -51,13 +53,18 @@ class Hooks:
         wait_s: float | None,
         policy: Policy,
         now: Callable[[], Moment],
+        is_drained: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._wait_s = wait_s
         self._policy = policy
         self._now = now
         self._known = dict[str, LifecycleHook]()
+
+        def is_over(notice: Notice) -> bool:
+            return is_drained(notice.instance_id or "")
+
         self._callers = [
-            CompleteLifecycleHook(self._known, calls, State(), now) for _ in range(CALLERS)
+            CompleteLifecycleHook(self._known, calls, State(), now, is_over) for _ in range(CALLERS)
         ]
 
     def timed(self, told: ForInstance) -> ForInstance:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 
+from watcher.actions.node_plan import left_on
 from watcher.errors import KubeError, KubeMalformed
 from watcher.health import SourceHealth
 from watcher.kube.answers import JsonObject
@@ -79,6 +80,7 @@ class NodeCache:
         self._machines: dict[str, frozenset[str]] = {}
         self._names: dict[str, set[str]] = {}
         self._listed: set[str] = set()
+        self._drained: set[str] = set()
         self._gone = Remembered(now, kept_s=GONE_S)
 
     @property
@@ -94,6 +96,10 @@ class NodeCache:
     def has_lost(self, told: ForInstance) -> bool:
         """Tell whether there was such a Node lately, and is none any more."""
         return any(word in self._gone for word in machines_for(told))
+
+    def is_drained(self, instance_id: str) -> bool:
+        """Tell whether the Node of a machine says that its pods are gone."""
+        return not self._drained.isdisjoint(self._names.get(instance_id, ()))
 
     async def keep(self) -> None:
         """Follow the Nodes until cancelled, whatever becomes of each try."""
@@ -151,9 +157,11 @@ class NodeCache:
         self._machines[node.name] = after
         for word in after:
             self._names.setdefault(word, set()).add(node.name)
+        (self._drained.add if _is_drained(node) else self._drained.discard)(node.name)
         self._look(node)
 
     def _drop(self, name: str) -> None:
+        self._drained.discard(name)
         self._unname(name, self._machines.pop(name, frozenset()))
 
     def _unname(self, name: str, words: Iterable[str]) -> None:
@@ -162,6 +170,12 @@ class NodeCache:
             self._names[word].discard(name)
             if not self._names[word]:
                 del self._names[word]
+
+
+def _is_drained(node: Node) -> bool:
+    """Tell whether the daemon on a Node has noted in this boot that its pods are gone."""
+    left = left_on(node)
+    return left is not None and left.is_drained and node.boot_id in ("", left.boot_id)
 
 
 def _name(obj: JsonObject) -> str:

@@ -121,4 +121,4 @@ async def opened_nodes(config: KubernetesConfig, metrics: Metrics) -> AsyncItera
         back = BackInService(client)
         nodes = NodeCache(Follower(client, NODES, ""), health, now, back.look)
         keepers = (nodes.keep, back.keep, client.keep_warm)
-        yield Handling(NodeHandler(client, nodes, now), (health,), keepers)
+        yield Handling(NodeHandler(client, nodes, now), (health,), keepers, nodes.is_drained)

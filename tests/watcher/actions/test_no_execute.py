@@ -116,12 +116,21 @@ async def test_taint_waits_until_the_end_draws_near_when_what_trainers_say_is_un
     assert await ending.go_on(spot, 120) == FORCED_S
 
 
-@pytest.mark.parametrize("rules", [{"scope": "trainers"}, {"scope": "off"}, {"selector": "a=b"}])
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"scope": "trainers"}, {}),
+        ({"scope": "off"}, {}),
+        ({"selector": "a=b"}, {}),
+        ({}, {"reprieve.dev/evict": "never"}),
+    ],
+)
 async def test_taint_waits_until_the_end_draws_near_when_the_drain_leaves_pods_alone(
-    at: Draining, rules: dict[str, Any]
+    at: Draining, rules: dict[str, Any], said: dict[str, str]
 ) -> None:
-    """It would not leave them alone."""
+    """It would not leave them alone, whether their owners or the rules want that."""
     ending, spot = Ending(at, **rules), at.notice()
+    at.cluster.add_pod("web", NODE, annotations=said)
     at.cluster.add_pod("trainer", NODE)
     at.train("trainer")
     await ending.ask(spot)

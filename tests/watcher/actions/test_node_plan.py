@@ -158,3 +158,14 @@ def test_annotation_says_when_it_is_undone_when_that_is_known() -> None:
     made = patched(_node(), MERGE, _json(patch), is_forced=False)
     assert plan(node_of(made), wanted, "boot-1", advice.expires).patch is None
     assert '"expires_at":"2026-11-30T11:05:06Z"' in made["metadata"]["annotations"][STATE]
+
+
+def test_annotation_says_that_the_node_is_drained_when_anything_is_noted_there() -> None:
+    """For whoever waits for the machine to have nothing left to do; alone it is not written."""
+    made = _after(_node(), ALL)
+    patch = plan(node_of(made), ALL, "boot-1", is_drained=True).patch
+    assert patch is not None
+    drained = patched(made, MERGE, _json(patch), is_forced=False)
+    assert '"drained":true' in drained["metadata"]["annotations"][STATE]
+    assert plan(node_of(drained), ALL, "boot-1", is_drained=True).patch is None
+    assert plan(node_of(_node()), {}, "boot-1", is_drained=True).patch is None

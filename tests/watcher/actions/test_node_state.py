@@ -33,6 +33,7 @@ def test_annotation_is_read_as_it_was_written(done: Done, expires: datetime | No
         {"was_unschedulable": "no"},
         {"taint": 1},
         {"no_execute": 1},
+        {"drained": None},
         {"expires_at": 1},
         {"expires_at": "soon"},
         {"expires_at": "0001-01-01T00:00:00+23:59"},
@@ -54,5 +55,5 @@ def test_annotation_says_nothing_when_it_is_damaged(text: str | None) -> None:
 def test_annotation_of_the_first_version_is_read_when_it_lacks_what_came_later() -> None:
     """A daemon that was upgraded undoes what its predecessor has done."""
     document = json.loads(compose(STATE))
-    del document["no_execute"], document["expires_at"]
+    del document["no_execute"], document["expires_at"], document["drained"]
     assert parse(json.dumps(document)) == STATE

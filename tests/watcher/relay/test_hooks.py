@@ -89,6 +89,23 @@ async def test_node_is_told_how_long_the_hook_waits_when_that_is_set(
     assert Hooks(group, None, POLICY, clock).timed(one) == one
 
 
+async def test_hook_is_completed_at_once_when_its_node_is_drained(
+    clock: TurnedClock, group: Group
+) -> None:
+    """Nothing is left on it that the time would be for; another node's end says nothing."""
+    drained = {"i-2"}
+    hooks = Hooks(group, 600, POLICY, clock, drained.__contains__)
+    seeing = asyncio.create_task(hooks.see_off(told(clock)))
+    await eventually(lambda: "heartbeat drain i-1" in group.calls)
+    for _ in range(20):
+        await asyncio.sleep(0.005)
+    assert not seeing.done()
+    drained.add("i-1")
+    async with asyncio.timeout(20):
+        await seeing
+    assert group.calls[-1] == "complete drain i-1"
+
+
 async def test_hook_of_another_group_is_left_alone(clock: TurnedClock, group: Group) -> None:
     """It carries no tag of ours."""
     group.is_ours = False

@@ -11,7 +11,9 @@ from tests.support.clocks import TurnedClock
 from tests.support.kube_nodes import documented
 from tests.support.relayed_cluster import relayed_cluster
 from tests.support.told_by_relay import told
+from watcher.actions.node_state import Done, NodeState, compose
 from watcher.kube import follow
+from watcher.kube.keys import STATE
 from watcher.kube.objects import node_of
 from watcher.relay.node_cache import GKE_INSTANCE, machines_for, machines_of
 from watcher.sources.reading import ForInstance
@@ -113,3 +115,27 @@ async def test_cache_goes_on_when_a_node_makes_no_sense(tmp_path: Path, clock: T
         await relayed.sees()
         assert relayed.nodes.names_of(told()) == ("node-a",)
         assert relayed.nodes.names_of(replace(told(), instance_id="i-0124")) == ("node-b",)
+
+
+async def test_machine_is_drained_when_the_daemon_on_its_node_says_so_in_this_boot(
+    tmp_path: Path, clock: TurnedClock
+) -> None:
+    """Not by what was noted before a reboot, and no more when it is taken back or the Node gone."""
+    noted = {"id": "spot", "kind": "preemption", "deadline": None}
+    async with relayed_cluster(tmp_path, clock) as relayed:
+
+        async def is_drained(boot_id: str, *, says: bool) -> bool:
+            state = NodeState(boot_id=boot_id, notice=noted, done=Done(), is_drained=says)
+            relayed.cluster.mark_node("node-a", annotations={STATE: compose(state)})
+            await relayed.sees()
+            return relayed.nodes.is_drained("i-0123")
+
+        relayed.cluster.add_node("node-a", provider_id="aws:///z/i-0123", boot_id="boot-1")
+        assert not relayed.nodes.is_drained("i-0123")
+        assert not await is_drained("boot-0", says=True)
+        assert not await is_drained("boot-1", says=False)
+        assert await is_drained("boot-1", says=True)
+        assert not relayed.nodes.is_drained("i-0124")
+        relayed.server.store.remove(NODE, "", "node-a")
+        await relayed.sees()
+        assert not relayed.nodes.is_drained("i-0123")
