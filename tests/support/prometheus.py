@@ -58,9 +58,14 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return what an instant query finds now."""
         query = urllib.parse.urlencode({"query": expression})
-        with urllib.request.urlopen(f"{self._url}/api/v1/query?{query}", timeout=10) as answer:  # noqa: S310 - our own server
-            found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+        found: list[dict[str, Any]] = self._ask(f"query?{query}")["result"]
         return found
+
+    def words(self, alert: str) -> list[str]:
+        """Return what an alert that fires, or is about to, tells people."""
+        alerts = self._ask("alerts")["alerts"]
+        ours = [one["annotations"] for one in alerts if one["labels"]["alertname"] == alert]
+        return [text for annotations in ours for text in annotations.values()]
 
     def firing(self) -> set[str]:
         """Return the alerts that fire."""
@@ -73,6 +78,13 @@ class Prometheus:
             what = "fire" if is_firing else "clear"
             assert time.monotonic() < end, f"{alert} does not {what}; firing: {self.firing()}"
             time.sleep(0.2)
+        for text in self.words(alert):
+            assert "<" not in text, f"{alert} tells people of a broken template: {text}"
+
+    def _ask(self, path: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self._url}/api/v1/{path}", timeout=10) as answer:  # noqa: S310 - our own server
+            said: dict[str, Any] = json.load(answer)["data"]
+        return said
 
     def wait_for_data(self, expression: str) -> list[dict[str, Any]]:
         """Wait until a query finds something, and return it."""
