@@ -114,7 +114,7 @@ def run(config: Config) -> None:
 async def _serve(config: Config, handler: Handler | None) -> None:
     stop = stop_event()
     metrics = Metrics()
-    metrics.tell_version()
+    await asyncio.to_thread(metrics.tell_version)
     async with contextlib.AsyncExitStack() as stack:
         handling = (
             await stack.enter_async_context(
