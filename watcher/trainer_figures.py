@@ -30,7 +30,9 @@ class TrainerFigures:
     paid_gpu_s: float | None = None
     productive_gpu_s: float | None = None
     straggler_score: float | None = None
-    """How much slower than the others its slowest rank is: 1 is as fast as they are."""
+    """Own time of its slowest rank in medians of all: 1 is as fast as the others."""
+    straggler_s: float | None = None
+    """What of each step is lost to a rank that was found to be slow; 0 while none is."""
 
 
 NOTHING_SAID = TrainerFigures()
@@ -50,6 +52,7 @@ def figures_of(said: Mapping[str, object]) -> TrainerFigures:
         paid_gpu_s=_amount(said.get("paid_gpu_s")),
         productive_gpu_s=_amount(said.get("productive_gpu_s")),
         straggler_score=_amount(said.get("straggler_score")),
+        straggler_s=_amount(said.get("straggler_s")),
     )
 
 

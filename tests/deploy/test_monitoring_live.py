@@ -86,7 +86,7 @@ def test_alerts_fire_and_clear_as_a_trainer_says_how_it_is(quiet: tuple[Node, Pr
     node, server = quiet
     sick: dict[str, dict[str, object]] = {
         "ReprieveStepsSlow": {"step_s": 0.5},
-        "ReprieveStraggler": {"straggler_score": 2.0},
+        "ReprieveStraggler": {"straggler_s": 0.03},
         "ReprieveUploadOutlastsInterval": {"commit_lag_s": 60.0},
         "ReprieveWasteHigh": {"productive_gpu_s": 400.0},
         "ReprieveCheckpointsUnverified": {"verified_at": "2026-01-01T00:00:00Z"},
@@ -132,7 +132,7 @@ def test_every_query_of_the_dashboard_shows_data(quiet: tuple[Node, Prometheus])
     dashboard = json.loads((MONITORING / "grafana-dashboard.json").read_text())
     panels = [(one, target) for one in dashboard["panels"] for target in one.get("targets", [])]
     with RehearsedTrainer(node.run_dir).speaking() as says:
-        says["straggler_score"] = 1.0
+        says.update(straggler_score=1.0, straggler_s=0.0)
         for panel, target in panels:
             found = server.wait_for_data(resolved(target["expr"]))
             values = [float(one["value"][1]) for one in found]

@@ -127,8 +127,13 @@ _FIGURES = (
     ),
     _Figure(
         "straggler_score",
-        "How much longer its slowest rank takes than the others: 1 is as long.",
+        "Own time of the slowest rank in medians of all: 1 is as fast as the others.",
         lambda one: one.trainer.figures.straggler_score,
+    ),
+    _Figure(
+        "straggler_seconds",
+        "What of each step is lost to a rank that was found to be slow; 0 while none is.",
+        lambda one: one.trainer.figures.straggler_s,
     ),
 )
 

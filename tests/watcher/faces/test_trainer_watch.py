@@ -26,6 +26,7 @@ FIGURES = TrainerFigures(
     paid_gpu_s=9600,
     productive_gpu_s=8000,
     straggler_score=1.25,
+    straggler_s=0.125,
 )
 
 
@@ -77,6 +78,7 @@ def test_series_show_what_the_trainer_has_said(scraped: Scraped) -> None:
         "paid_gpu_seconds": 9600,
         "productive_gpu_seconds": 8000,
         "straggler_score": 1.25,
+        "straggler_seconds": 0.125,
     }
     assert {name: scraped.of(name) for name in shown} == shown
     states = {
