@@ -39,10 +39,10 @@ class RelayConfig:
     subscription: str | None = None
     """The Pub/Sub subscription that nobody but this cluster's relays reads."""
     gcp_fleet: str | None = None
+    """Whose VMs and preemptions the Compute API is asked about, as PROJECT/ZONE,ZONE..."""
     hook_wait_s: float | None = None
     """Seconds for which a lifecycle hook of a group of ours is kept waiting, with the handler
     ``kubernetes``; where it is not set, the policy's window of a termination."""
-    """Whose VMs and preemptions the Compute API is asked about, as PROJECT/ZONE,ZONE..."""
     handler: str = "log"
     """``kubernetes`` to write the notices on Nodes, ``log``, ``-`` for JSON lines on standard
     output, or a file to append them to."""
@@ -54,10 +54,10 @@ class FacesConfig:
 
     listen: Address = Address("127.0.0.1", 9765)
     """Where /healthz, /readyz, /metrics and /v1/state are served."""
-    blind_limit_s: float = 10.0
-    """Seconds that a source may be blind before /readyz says so: ten polls of the fastest key."""
     notice_listen: Address | None = None
     """Where /v1/notice is served, for trainers that can't see the flag file; nowhere by default."""
+    blind_limit_s: float = 10.0
+    """Seconds that a source may be blind before /readyz says so: ten polls of the fastest key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
