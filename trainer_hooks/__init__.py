@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trainer_hooks.checkpoint.latest import Checkpoint, latest_committed
     from trainer_hooks.checkpoint.saver import Checkpointer
     from trainer_hooks.data import ResumableSampler
+    from trainer_hooks.health.guards import Health
     from trainer_hooks.hooks import TrainerHooks
     from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
     from trainer_hooks.outcome import RunOutcome
@@ -25,6 +26,7 @@ __all__ = [
     "AutoInterval",
     "Checkpoint",
     "Checkpointer",
+    "Health",
     "Keep",
     "ResumableSampler",
     "RunOutcome",
@@ -40,6 +42,7 @@ _HOMES = {
     "AutoInterval": "trainer_hooks.waste.auto",
     "Checkpoint": "trainer_hooks.checkpoint.latest",
     "Checkpointer": "trainer_hooks.checkpoint.saver",
+    "Health": "trainer_hooks.health.guards",
     "Keep": "trainer_hooks.checkpoint.keep",
     "ResumableSampler": "trainer_hooks.data",
     "RunOutcome": "trainer_hooks.outcome",

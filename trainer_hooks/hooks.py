@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader
 from trainer_hooks.batches import counted_batches
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
+from trainer_hooks.health.guards import Guards, Health
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
 from trainer_hooks.save_rules import SaveRules, directory_of
@@ -49,6 +50,8 @@ class TrainerHooks:
             that is wrong does, too. False: read the outcome, and catch ConfigError and StateError.
         always_stop: Whether a notice also stops a run that would reach its end, final save
             included, well before the deadline; otherwise such a run goes on to its end.
+        health: What guards the training against slow ranks and corrupted parameters
+            (docs/guards.md); None stands for nothing.
 
     Raises:
         ConfigError: ``save_every``, ``keep`` or ``verify`` makes no sense.
@@ -64,6 +67,7 @@ class TrainerHooks:
         verify: Literal["sizes", "all"] = "all",
         exit_on_preempt: bool = True,
         always_stop: bool = False,
+        health: Health | None = None,
     ) -> None:
         self._state = state
         self._rules = SaveRules(
@@ -73,6 +77,7 @@ class TrainerHooks:
             verify=verify,
         )
         self._always_stop = always_stop
+        self._guards = Guards(health)
         self._has_begun = False
         self._batches: list[Generator[object, None, None]] = []
         self._run = Run(exits=exit_on_preempt)
@@ -137,14 +142,17 @@ class TrainerHooks:
             if not self._has_begun:
                 self._has_begun = True
                 run.saves.begin()
+                self._guards.start(self._state.model, run.world, run.recorder)
                 run.note_begun()
             run.pace.begin()
             run.recorder.note_step_begun()
+            self._guards.begin()
             yield run.step
             run.pace.end()
             if run.has_stopped:  # at a boundary within the step, which is not finished
                 return
             run.recorder.note_step(run.step)
+            self._guards.end(run.step + 1)
             run.step += 1
 
     def boundary(self) -> bool:
@@ -209,4 +217,5 @@ class TrainerHooks:
     def _close(self) -> None:
         for batches in self._batches:
             batches.close()  # drops the DataLoader's iterator, whose workers end with it
+        self._guards.close()
         self._run.close()

@@ -37,6 +37,10 @@ class Recorder:
         self._heard_stop = ""
         self.stop_heard_at: float | None = None
         """When the newest stop notice was heard of first, in seconds of Unix time."""
+        self.straggler_score: float | None = None
+        """Own time of the slowest rank in medians, where guards look for it. Only rank 0 knows."""
+        self.straggler_s: float | None = None
+        """What of each step is lost to a rank that was found to be slow; 0 while none is."""
 
     def note_met(self) -> None:
         """Note that all ranks have met."""
@@ -78,7 +82,8 @@ class Recorder:
         """Note that it has been finished."""
         if self._ledger is not None and self._tally is not None:
             began, ended = self._at(self._step_began_s), self._at(self._now_s())
-            self._ledger.note_step(step, began, ended)
+            late_s = min(self.straggler_s or 0.0, ended - began)
+            self._ledger.note_step(step, began, ended, late_s)
             self._tally.note_step(ended - began)
 
     @property
@@ -108,6 +113,15 @@ class Recorder:
         if self._ledger is not None and notice_id != self._heard:
             self._heard = notice_id  # a new deadline of it is no new notice
             self._ledger.note_notice(notice_id)
+
+    def note_slowness(self, score: float, late_s: float) -> None:
+        """Note how slow the slowest rank is, and how many seconds of each step that takes."""
+        self.straggler_score, self.straggler_s = score, late_s
+
+    def note_finding(self, guard: str, step: int, text: str) -> None:
+        """Note what a guard has found. Runs in the guards' thread."""
+        if self._ledger is not None:
+            self._ledger.note_finding(guard, step, text)
 
     def close(self, outcome: Outcome, step: int) -> None:
         """Note how this attempt leaves, and stop noting."""

@@ -85,6 +85,10 @@ class Progress:
     """What the run has paid for, all attempts together. Only rank 0 knows."""
     productive_gpu_s: float | None = None
     """What of it has lasted, as far as that is known by now."""
+    straggler_score: float | None = None
+    """Own time of the slowest rank in medians, where guards look for it. Only rank 0 knows."""
+    straggler_s: float | None = None
+    """What of each step is lost to a rank that was found to be slow; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,8 @@ def compose(me: Speaker, state: TrainerState, progress: Progress, heartbeat_s: f
         "verified_at": _rfc3339(progress.verified_at),
         "paid_gpu_s": progress.paid_gpu_s,
         "productive_gpu_s": progress.productive_gpu_s,
+        "straggler_score": progress.straggler_score,
+        "straggler_s": progress.straggler_s,
     }
     return json.dumps(document, indent=2).encode() + b"\n"
 

@@ -107,4 +107,6 @@ def progress_of(
         verified_at=saves.verified.at,
         paid_gpu_s=None if spent is None else spent.paid,
         productive_gpu_s=None if spent is None else spent.productive,
+        straggler_score=witnesses.recorder.straggler_score,
+        straggler_s=witnesses.recorder.straggler_s,
     )

@@ -26,6 +26,9 @@ class Store(Protocol):
     def get(self, key: str) -> bytes:
         """Read a value, waiting for it."""
 
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        """Read values in one go, waiting for them."""
+
     def add(self, key: str, amount: int) -> int:
         """Add to a counter and return its new value."""
 

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
-from trainer_hooks import AutoInterval, ResumableSampler, TrainerHooks, TrainState
+from trainer_hooks import AutoInterval, Health, ResumableSampler, TrainerHooks, TrainState
 
 Hook = Callable[[int, int], None]
 """Called with (rank, step), inside the step."""
@@ -47,6 +47,7 @@ class Tiny:
     """Called with (rank, step, part), inside the part."""
     before_steps: Callable[[int], None] | None = None
     """In the block, before the first step."""
+    health: Health | None = None
 
     def train(self, rank: int) -> None:
         """Train on this rank."""
@@ -70,6 +71,7 @@ class Tiny:
             checkpoint_dir=self.checkpoint_dir,
             save_every=self.save_every,
             always_stop=self.always_stop,
+            health=self.health,
         ) as hooks:
             batches = hooks.batches(loader)
             model(torch.zeros(4, 4)).sum().backward()

@@ -49,6 +49,8 @@ def test_file_is_the_golden_one() -> None:
         verified_at=1_796_031_600.0,
         paid_gpu_s=9600.0,
         productive_gpu_s=8000.0,
+        straggler_score=1.5,
+        straggler_s=0.03,
     )
     assert compose(me, TrainerState.STOPPING, progress, 5001.25) == GOLDEN.read_bytes()
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from trainer_hooks.waste.found import TEXT_LIMIT, Found
 from trainer_hooks.waste.records import (
     Begin,
     Committed,
@@ -99,6 +100,10 @@ class Ledger:
     def note_notice(self, notice_id: str) -> None:
         """Note that a notice was heard of."""
         self._writer.put(Heard(at=self.now(), id=notice_id))
+
+    def note_finding(self, guard: str, step: int, text: str) -> None:
+        """Note that a guard has found something."""
+        self._writer.put(Found(at=self.now(), guard=guard, step=step, text=text[:TEXT_LIMIT]))
 
     def close(self, outcome: Outcome, step: int) -> None:
         """Write what is left, and that this attempt leaves. Takes at most ``CLOSE_S``."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainer_hooks.errors import ConfigError, UntrustedFileError
 from trainer_hooks.untrusted import read_plain_file
+from trainer_hooks.waste.found import Found
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.records import (
     Begin,
@@ -35,6 +36,7 @@ class Attempt:
     saves: list[Saved] = field(default_factory=list)
     commits: list[Committed] = field(default_factory=list)
     notices: list[Heard] = field(default_factory=list)
+    findings: list[Found] = field(default_factory=list)
     end: End | None = None
     """None: it was killed, or is under way."""
     kept_steps: int | None = None
@@ -51,6 +53,7 @@ class Attempt:
         known += [save.ended for save in self.saves]
         known += [commit.at for commit in self.commits]
         known += [notice.at for notice in self.notices]
+        known += [finding.at for finding in self.findings]
         if self.end is not None:
             known.append(self.end.at)
         return max(known)
@@ -133,6 +136,8 @@ def _add(attempt: Attempt, record: Record) -> None:
             attempt.commits.append(record)
         case Heard():
             attempt.notices.append(record)
+        case Found():
+            attempt.findings.append(record)
         case End():
             attempt.end = record
         case Begin():

@@ -3,17 +3,18 @@
 Instants are seconds of Unix time, and within one attempt they run on evenly, whatever the clock is
 set to meanwhile.
 
-====== ============================================================================================
-what   fields
-====== ============================================================================================
-begin  schema, at, attempt, token, gpus, nodes, resumed_step: an attempt, and where it goes on
-part   part, began, ended: a part of the restart, or waiting for capacity
-steps  first, end, began, ended, straggler_s: the steps from first up to, not including, end
-save   step, began, ended, waited_s: the stall of a save of the state after ``step`` steps
-commit step, at: that save has become a checkpoint
-notice at, id: a stop or advice was heard of
+======= ============================================================================================
+what    fields
+======= ============================================================================================
+begin   schema, at, attempt, token, gpus, nodes, resumed_step: an attempt, and where it goes on
+part    part, began, ended: a part of the restart, or waiting for capacity
+steps   first, end, began, ended, straggler_s: the steps from first up to, not including, end
+save    step, began, ended, waited_s: the stall of a save of the state after ``step`` steps
+commit  step, at: that save has become a checkpoint
+notice  at, id: a stop or advice was heard of
+finding at, guard, step, text: a guard has found something
 end    at, outcome, step: this attempt has left by itself
-====== ============================================================================================
+======= ============================================================================================
 """
 
 import math
@@ -22,6 +23,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from trainer_hooks.untrusted import Json
+from trainer_hooks.waste.found import Found, found_from_json
 
 SCHEMA = 1
 
@@ -137,7 +139,7 @@ class End:
     step: int
 
 
-Record: TypeAlias = Begin | Spent | Steps | Saved | Committed | Heard | End
+Record: TypeAlias = Begin | Spent | Steps | Saved | Committed | Heard | Found | End
 
 
 def to_json(record: Record) -> dict[str, Json]:
@@ -216,7 +218,7 @@ def _rest_from_json(data: Json) -> Record | None:
             "step": int(step),
         } if outcome in set(Outcome) and _are_numbers(step) and _is_time(at):
             return End(at=at, outcome=Outcome(outcome), step=step)
-    return None
+    return found_from_json(data)
 
 
 _NAMES: dict[type[Record], str] = {
@@ -226,6 +228,7 @@ _NAMES: dict[type[Record], str] = {
     Saved: "save",
     Committed: "commit",
     Heard: "notice",
+    Found: "finding",
     End: "end",
 }
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.ledgers import begin
 from trainer_hooks.untrusted import Json
+from trainer_hooks.waste.found import Found
 from trainer_hooks.waste.records import (
     Committed,
     End,
@@ -29,6 +30,7 @@ RECORDS: list[Record] = [
     Saved(step=9, began=2.5, ended=3.0),
     Committed(step=9, at=4.0),
     Heard(at=5.0, id="n-1"),
+    Found(at=5.5, guard="straggler", step=8, text="rank 1 by 30 ms a step"),
     End(at=6.0, outcome=Outcome.PREEMPTED, step=9),
 ]
 

@@ -1,0 +1,97 @@
+"""The desk: a thread that tells the other ranks figures over the Store, and hears of findings.
+
+The training hands work over and goes on. What the desk can't get done in time is left out: a guard
+that sees less is better than a training that waits for one. Its traffic is a few operations for
+each piece of work, and one every few seconds besides.
+"""
+
+import contextlib
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import TypeAlias
+
+from torch.distributed import DistError
+
+from trainer_hooks.health.finding import Finding
+from trainer_hooks.world import Store, World
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+"""How often findings of others are looked for where there is nothing else to do, in seconds."""
+
+CLOSE_S = 1.0
+"""How long the end of a run waits for what is on the desk."""
+
+PENDING = 16
+"""Pieces of work on the desk; what comes on top of that is left out."""
+
+Work: TypeAlias = Callable[["Desk"], None]
+
+
+class Desk:
+    """Does work for one rank, piece by piece.
+
+    Args:
+        world: The ranks.
+        on_finding: Told of each finding once, on every rank, in the desk's thread.
+    """
+
+    def __init__(self, world: World, on_finding: Callable[[Finding], None]) -> None:
+        self.world = world
+        self.store: Store = world.connection()
+        """Only the desk's thread may use it."""
+        self._on_finding = on_finding
+        self._seen = 0
+        self._work: queue.Queue[Work | None] = queue.Queue(PENDING)
+        self._thread = threading.Thread(target=self._serve, name="reprieve-health", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def put(self, work: Work) -> bool:
+        """Have something done soon; tell whether there is time for it. Never blocks."""
+        try:
+            self._work.put_nowait(work)
+        except queue.Full:
+            return False
+        return True
+
+    def publish(self, finding: Finding) -> None:
+        """Tell all ranks of a finding. Runs in the desk's thread."""
+        self.store.append("health/findings", finding.encode())
+        self.store.add("health/found", 1)
+
+    def close(self) -> None:
+        """Finish what is on the desk, if that takes no time."""
+        with contextlib.suppress(queue.Full):
+            self._work.put_nowait(None)
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_S)
+
+    def _serve(self) -> None:
+        try:
+            while True:
+                work: Work | None = Desk._look
+                with contextlib.suppress(queue.Empty):
+                    work = self._work.get(timeout=LOOK_S)
+                if work is None:
+                    return
+                work(self)
+                self._look()
+        except DistError as error:
+            log.warning("the Store is lost, so the guards see nothing any more: %r", error)
+        except Exception:  # a guard that fails is no reason to stop training
+            log.exception("the guards see nothing any more")
+
+    def _look(self) -> None:
+        """Take in what has been found since the last look."""
+        if self.store.add("health/found", 0) <= self._seen:
+            return
+        found = Finding.decode_all(self.store.get("health/findings"))
+        news, self._seen = found[self._seen :], len(found)
+        for finding in news:
+            self._on_finding(finding)
