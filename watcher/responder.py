@@ -198,10 +198,11 @@ class Responder:
         return is_young or entry.standing.counts_until.left_s(now) > 0
 
     def _observe(self, entry: Entry, action: Action, record: ActionRecord) -> None:
-        """Measure from the bytes of the notice, or from our start if we have only adopted it."""
-        heard_s = max(entry.standing.notice.received.boottime_s, self._started.boottime_s)
-        histogram = self._metrics.received_to_action.labels(action.name)
-        histogram.observe(record.at.boottime_s - heard_s)
+        """Measure from the notice in hand, when it was due, or our start: the latest counts."""
+        heard = entry.standing.notice.received
+        begins = (heard, entry.standing.acts_from or heard, self._started)
+        since_s = max(begin.boottime_s for begin in begins)
+        self._metrics.received_to_action.labels(action.name).observe(record.at.boottime_s - since_s)
 
     def _export_deadline(self) -> None:
         in_force = self._state.in_force()

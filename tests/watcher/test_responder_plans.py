@@ -81,6 +81,19 @@ async def test_plans_come_in_force_one_by_one_when_there_are_several(desk: Desk)
     await eventually(lambda: desk.flag.calls == ["run early", "run late"])
 
 
+async def test_time_to_an_action_counts_from_when_the_notice_was_due_when_it_was_planned(
+    desk: Desk,
+) -> None:
+    """Two weeks in a histogram of milliseconds would hide all that is slow."""
+    await handled(desk, reboot(desk))
+    desk.clock.turn(DAYS_S - LEAD_S + 0.5)
+    await eventually(lambda: desk.outcome("flag_file", "reboot") == "done")
+    sum_s = desk.metrics.registry.get_sample_value(
+        "reprieve_received_to_action_seconds_sum", {"action": "flag_file"}
+    )
+    assert sum_s == pytest.approx(0.5)
+
+
 async def test_plan_is_dropped_when_it_is_taken_back(desk: Desk) -> None:
     """There is nothing to undo, its time passes without effect, and the disk knows of it."""
     notice = reboot(desk)
