@@ -56,6 +56,7 @@ def main() -> None:
             ids, characters, following = next(batches)
             loss = model(characters.to(device), following.to(device))
             loss.backward()
+            hooks.note_loss(loss)
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()

@@ -17,6 +17,7 @@ from trainer_hooks.commands.show import show
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
+from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
 from trainer_hooks.waste.flag_types import positive
 from trainer_hooks.waste.plan_flags import add_plan_command
 from trainer_hooks.waste.report_command import add_report_command, run_report
@@ -68,19 +69,17 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
-    match options.command:
-        case "launch":
-            return _launch(options, torchruns)
-        case "plan":
-            return _plan(options)
-        case "report":
-            return _report(options)
-        case "manifest":
-            return _manifest(options)
-        case "lint":
-            return _lint(options)
-        case _:
-            return _checkpoints(options)
+    if options.command == "launch":
+        return _launch(options, torchruns)
+    commands = {
+        "plan": _plan,
+        "report": _report,
+        "verify-resume": _verify_resume,
+        "manifest": _manifest,
+        "lint": _lint,
+        "checkpoints": _checkpoints,
+    }
+    return commands[options.command](options)
 
 
 def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
@@ -118,6 +117,12 @@ def _plan(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     show(run_report(options))
     return 0
+
+
+def _verify_resume(options: argparse.Namespace) -> int:
+    code, text = run_verify_resume(options)
+    show(text)
+    return code
 
 
 def _checkpoints(options: argparse.Namespace) -> int:
@@ -172,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     add_lint(commands)
     add_plan_command(commands)
     add_report_command(commands)
+    add_verify_resume(commands)
     return parser
 
 

@@ -5,17 +5,19 @@ from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
+import torch
 from torch.utils.data import DataLoader
 
 from trainer_hooks.batches import counted_batches
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
-from trainer_hooks.health.guards import Guards, Health
+from trainer_hooks.health.guards import Guards, Health, Watched
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
 from trainer_hooks.save_rules import SaveRules, directory_of
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
+from trainer_hooks.step_log import StepLog, open_step_log
 from trainer_hooks.waste.auto import AutoInterval, parse_save_every
 
 B = TypeVar("B")
@@ -79,6 +81,7 @@ class TrainerHooks:
         self._always_stop = always_stop
         self._guards = Guards(health)
         self._has_begun = False
+        self._step_log: StepLog | None = None
         self._batches: list[Generator[object, None, None]] = []
         self._run = Run(exits=exit_on_preempt)
 
@@ -142,17 +145,30 @@ class TrainerHooks:
             if not self._has_begun:
                 self._has_begun = True
                 run.saves.begin()
-                self._guards.start(self._state.model, run.world, run.recorder)
+                self._step_log = open_step_log(self._state, run.world)
+                self._guards.start(
+                    Watched(
+                        model=self._state.model,
+                        world=run.world,
+                        root=self._rules.root,
+                        resumed_step=run.step,
+                        recorder=run.recorder,
+                    )
+                )
                 run.note_begun()
             run.pace.begin()
             run.recorder.note_step_begun()
             self._guards.begin()
+            if self._step_log is not None:
+                self._step_log.begin()
             yield run.step
             run.pace.end()
             if run.has_stopped:  # at a boundary within the step, which is not finished
                 return
             run.recorder.note_step(run.step)
             self._guards.end(run.step + 1)
+            if self._step_log is not None:
+                self._step_log.write(run.step, until=until, committed=run.saves.committed_step)
             run.step += 1
 
     def boundary(self) -> bool:
@@ -187,6 +203,14 @@ class TrainerHooks:
         batches = counted_batches(loader)
         self._batches.append(batches)
         return batches
+
+    def note_loss(self, loss: float | torch.Tensor) -> None:
+        """Tell the loss of the step under way, which ``verify-resume`` compares.
+
+        It costs nothing anywhere else. Without it the state that comes of the loss is compared.
+        """
+        if self._step_log is not None:
+            self._step_log.note_loss(loss)
 
     @property
     def step(self) -> int:

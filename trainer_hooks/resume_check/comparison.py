@@ -1,6 +1,7 @@
 """Did the interrupted run do what an unbroken one does? Bitwise, step by step, on every rank."""
 
 import json
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +16,47 @@ class Doing:
     """Of the samples, in their order."""
     lr: str
     """As ``repr`` has it, the shortest text of these bits: equal means bitwise equal."""
-    loss: str
-    """Likewise."""
+    loss: str | None
+    """Likewise; None if nobody has told it."""
     done_at: float
     """Seconds of Unix time."""
+    # What follows is known where ``trainer_hooks.step_log`` has written it.
+    state: str | None = None
+    """Digest of this rank's state after the step; None if there is none."""
+    rng: str | None = None
+    """Digest of torch's random number generators after the step."""
+    threads: int | None = None
+    """How many of the CPU torch has used."""
+    ranks: int | None = None
+    """How many there were."""
+    until: int | None = None
+    """Where the run ends."""
+    committed: int | None = None
+    """Step of the newest checkpoint known."""
 
 
 Ranks = Sequence[Sequence[Doing]]
 """By rank, what it did in its order."""
 
-ASPECTS: dict[str, Callable[[Doing], object]] = {
-    "sample ids": lambda doing: doing.ids,
-    "learning rates": lambda doing: doing.lr,
-    "losses": lambda doing: doing.loss,
-}
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One thing about a step that is compared."""
+
+    name: str
+    of: Callable[[Doing], object]
+    are_same: Callable[[object, object], bool] = operator.eq
+
+    def differs(self, one: Doing, other: Doing) -> bool:
+        """Tell whether two doings of a step differ in it."""
+        return not self.are_same(self.of(one), self.of(other))
+
+
+ASPECTS = (
+    Aspect("sample ids", lambda doing: doing.ids),
+    Aspect("learning rates", lambda doing: doing.lr),
+    Aspect("losses", lambda doing: doing.loss),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +71,20 @@ class Comparison:
 
 
 def read_doings(path: Path) -> list[Doing]:
-    """Read a rank's step log; a file that is not there has none.
+    """Read a rank's step log; a file that is not there has none, a line half-written is none yet.
 
     Raises:
         ValueError: A line cannot be read; names it.
     """
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     return [_read(line, f"{path}:{number}") for number, line in enumerate(lines, start=1)]
 
 
-def compare(interrupted: Ranks, unbroken: Ranks, steps: int) -> list[Comparison]:
+def compare(
+    interrupted: Ranks, unbroken: Ranks, steps: int, aspects: Sequence[Aspect] = ASPECTS
+) -> list[Comparison]:
     """Compare two runs of ``steps`` steps. A step done twice counts by its last doing."""
     pairs = list(zip(map(_by_step, interrupted), map(_by_step, unbroken), strict=True))
     missing = (
@@ -72,8 +102,8 @@ def compare(interrupted: Ranks, unbroken: Ranks, steps: int) -> list[Comparison]
         for rank, (run, other) in enumerate(pairs)
         for step in sorted(run.keys() & other.keys())
     ]
-    aspects = [_compare(name, matched, of) for name, of in ASPECTS.items()]
-    return [every_step, *aspects, _compare_redone(interrupted)]
+    compared = [_compare(aspect, matched) for aspect in aspects]
+    return [every_step, *compared, _compare_redone(interrupted, aspects)]
 
 
 def redone_steps(doings: Sequence[Doing]) -> int:
@@ -99,25 +129,25 @@ def done_at(ranks: Ranks, step: int) -> float | None:
     return max(known) if known and len(known) == len(instants) else None
 
 
-def _compare_redone(ranks: Ranks) -> Comparison:
+def _compare_redone(ranks: Ranks, aspects: Sequence[Aspect]) -> Comparison:
     """Hold each doing against the first one of its step."""
     pairs = []
     for rank, doings in enumerate(ranks):
         first = _by_step(list(reversed(doings)))
         again = (doing for doing in doings if doing is not first[doing.step])
         pairs += [(rank, first[doing.step], doing) for doing in again]
-    return _compare("steps redone", pairs, lambda doing: (doing.ids, doing.lr, doing.loss))
+    compared = (_compare(aspect, pairs) for aspect in aspects)
+    difference = next((f"{c.aspect}, {c.difference}" for c in compared if c.difference), None)
+    return Comparison(aspect="steps redone", count=len(pairs), difference=difference)
 
 
-def _compare(
-    aspect: str, pairs: Sequence[tuple[int, Doing, Doing]], of: Callable[[Doing], object]
-) -> Comparison:
+def _compare(aspect: Aspect, pairs: Sequence[tuple[int, Doing, Doing]]) -> Comparison:
     differences = (
-        f"step {one.step} on rank {rank}: {of(one)} against {of(other)}"
+        f"step {one.step} on rank {rank}: {aspect.of(one)} against {aspect.of(other)}"
         for rank, one, other in pairs
-        if of(one) != of(other)
+        if aspect.differs(one, other)
     )
-    return Comparison(aspect=aspect, count=len(pairs), difference=next(differences, None))
+    return Comparison(aspect=aspect.name, count=len(pairs), difference=next(differences, None))
 
 
 def _by_step(doings: Sequence[Doing]) -> dict[int, Doing]:
@@ -127,12 +157,27 @@ def _by_step(doings: Sequence[Doing]) -> dict[int, Doing]:
 def _read(line: str, where: str) -> Doing:
     try:
         data = json.loads(line)
+        rates = data["lr"] if isinstance(data["lr"], list) else [data["lr"]]
         return Doing(
             step=int(data["step"]),
             ids=tuple(map(int, data["ids"])),
-            lr=repr(float(data["lr"])),
-            loss=repr(float(data["loss"])),
+            lr=" ".join(repr(float(rate)) for rate in rates),
+            loss=None if data["loss"] is None else repr(float(data["loss"])),
             done_at=float(data["time"]),
+            state=_text(data.get("state")),
+            rng=_text(data.get("rng")),
+            threads=_number(data.get("threads")),
+            ranks=_number(data.get("ranks")),
+            until=_number(data.get("until")),
+            committed=_number(data.get("committed")),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{where} is no record of a step: {error!r}") from error
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: str | float | None) -> int | None:
+    return None if value is None else int(value)

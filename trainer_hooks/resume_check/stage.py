@@ -68,6 +68,10 @@ class Child:
         self._is_dismissed = True
         self._process.terminate()
 
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM, as a platform does; how it ends then still counts."""
+        self._process.terminate()
+
     def outlive(self, until: float) -> None:
         """Wait for its end until an instant of the monotonic clock, then kill it."""
         try:
@@ -102,7 +106,7 @@ class Stage:
         try:
             self.end(*self._children)
         finally:
-            self._kill_leftovers()
+            self._kill_what_is_left()
 
     def start(
         self,
@@ -168,7 +172,11 @@ class Stage:
         for child in children:
             child.outlive(until)
 
-    def _kill_leftovers(self) -> None:
+    def kill(self) -> None:
+        """Kill all that was started, at once and unasked, as the loss of its machine does."""
+        self._kill_what_is_left()
+
+    def _kill_what_is_left(self) -> None:
         """Kill what a process has left behind; torchrun gives each rank a session of its own."""
         end = time.monotonic() + KILLING_LIMIT_S
         while (pids := bearers(self._token)) and time.monotonic() < end:
