@@ -127,7 +127,7 @@ async def _scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         try:
             async with running(scene.desk):
                 yield scene
-            assert hook.connections
+            await eventually(lambda: hook.connections)
             assert not telling.done(), telling.exception()
         finally:
             scene.disk.set()
