@@ -1,11 +1,15 @@
 """What guards find among real ranks: who is slow, and whose parameters are not the others'."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
+from tests.support.history import history
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
 from trainer_hooks import Health
@@ -33,6 +37,20 @@ def start(tiny: Tiny, tmp_path: Path, ranks: int = 3) -> Job:
     return start_ranks(ranks, tiny.train, tmp_path / "out")
 
 
+COMPARED = Health(compare_every=10)
+
+
+def flip_a_bit_on(corrupt: int) -> Callable[[int, int, nn.Module], None]:
+    """Return what makes the lowest bit of one parameter another on one rank, in step 22."""
+
+    def flip(rank: int, step: int, model: nn.Module) -> None:
+        if (rank, step) == (corrupt, 22):
+            weight = model.get_parameter("module.1.weight").data
+            weight.view(torch.int32)[1, 1] ^= 1
+
+    return flip
+
+
 def sleep_on_rank_1(rank: int, step: int) -> None:
     """Hold up rank 1, and with it all the others."""
     if rank == 1 and step >= SLOW_FROM:
@@ -53,3 +71,52 @@ def test_slow_rank_is_found_within_20_steps_when_all_steps_are_equally_long(
     told = ["GUARD straggler" in job.log(rank) for rank in range(3)]
     assert told == [True, True, False]
     assert sum(steps.straggler_s for steps in attempt.steps) > SLOW_S
+
+
+@pytest.mark.parametrize("corrupt", [0, 2])
+def test_corrupted_parameter_is_found_at_the_next_check_when_one_rank_has_it(
+    tiny: Tiny, tmp_path: Path, corrupt: int
+) -> None:
+    """One bit of one value; the rank and the parameter are named."""
+    watched = replace(tiny, health=COMPARED, model_in_step=flip_a_bit_on(corrupt))
+    job = start(watched, tmp_path)
+    assert job.wait() == [0] * 3, job.log(0)
+    [attempt] = read_ledger(tiny.checkpoint_dir)
+    finding = attempt.findings[0]
+    assert (finding.guard, finding.step) == ("digest", 30), job.log(0)
+    assert finding.text == (
+        f"parameters of rank {corrupt} are not the others'; the first is module.1.weight"
+    )
+
+
+def test_run_resumes_before_the_difference_when_it_is_rolled_back(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """The saves of steps 10 and 20 are good, that of 30 is not; all ranks end at the save of 40."""
+    health = replace(COMPARED, roll_back=True)
+    corrupted = replace(tiny, health=health, model_in_step=flip_a_bit_on(1), step_s=0.05)
+    job = start(corrupted, tmp_path)
+    assert job.wait() == [1] * 3, job.log(0)
+    assert "ROLLBACK to step 20" in job.log(0)
+    job = start(replace(tiny, health=health), tmp_path)
+    assert job.wait() == [0] * 3, job.log(0)
+    assert [attempt.begin.resumed_step for attempt in read_ledger(tiny.checkpoint_dir)][-1] == 20
+
+
+def test_training_is_bitwise_the_same_when_guards_watch(tiny: Tiny, tmp_path: Path) -> None:
+    """Same losses, and nothing found."""
+    histories = []
+    for name, health in (("with", COMPARED), ("without", None)):
+        run = replace(
+            tiny,
+            health=health,
+            steps=40,
+            checkpoint_dir=tmp_path / name / "checkpoints",
+            log_dir=tmp_path / name,
+        )
+        run.log_dir.mkdir()
+        assert start(run, tmp_path, ranks=2).wait() == [0, 0]
+        histories.append([history(run.log_dir, rank) for rank in range(2)])
+        [attempt] = read_ledger(run.checkpoint_dir)
+        assert attempt.findings == []
+    assert histories[0] == histories[1]

@@ -48,6 +48,8 @@ class Tiny:
     before_steps: Callable[[int], None] | None = None
     """In the block, before the first step."""
     health: Health | None = None
+    model_in_step: Callable[[int, int, nn.Module], object] = lambda _rank, _step, _model: None
+    """Called with (rank, step, model) after the optimizer."""
 
     def train(self, rank: int) -> None:
         """Train on this rank."""
@@ -89,6 +91,7 @@ class Tiny:
                 loss = model(inputs).square().mean()
                 loss.backward()
                 optimizer.step()
+                self.model_in_step(rank, step, model)
                 optimizer.zero_grad()
                 self._log(rank, step, ids.tolist(), optimizer.param_groups[0]["lr"], loss.item())
                 schedule.step()

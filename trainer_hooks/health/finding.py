@@ -25,6 +25,8 @@ class Finding:
     """Who is concerned; all of them, where nobody can be named alone."""
     is_certain: bool = True
     """Whether those ranks, and no others, are at fault."""
+    good_step: int | None = None
+    """The last check, in steps finished, at which all was well; None where nobody knows."""
     text: str
     """The same for people."""
 

@@ -2,12 +2,18 @@
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from torch import nn
 
+from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.checkpoint.quarantine import roll_back
+from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.health.desk import Desk
-from trainer_hooks.health.finding import Finding
+from trainer_hooks.health.finding import Finding, Guard
 from trainer_hooks.health.own_time import OwnTime, Seen
+from trainer_hooks.health.replica_check import ReplicaCheck
+from trainer_hooks.health.replicas import replicated
 from trainer_hooks.health.slow_ranks import SlowRanks
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.world import World
@@ -21,6 +27,31 @@ class Health:
 
     straggler: bool = True
     """Whether ranks are looked for that hold the others up."""
+    compare_every: int | None = None
+    """Steps between two comparisons of what DDP keeps alike on all ranks; None: never."""
+    roll_back: bool = False
+    """Whether a comparison that fails puts the checkpoints since the last good one in quarantine.
+    The run can save nothing after that: it ends at its next save, and its next start resumes from
+    before the difference."""
+
+    def __post_init__(self) -> None:
+        if self.compare_every is not None and self.compare_every < 1:
+            raise ConfigError(f"compare_every is {self.compare_every}; it is a number of steps")
+        if self.roll_back and self.compare_every is None:
+            raise ConfigError("roll_back needs compare_every: only a comparison can fail")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is watched: one start of a run, on one rank."""
+
+    model: nn.Module
+    world: World
+    root: Place
+    """Where the checkpoints are."""
+    resumed_step: int
+    recorder: Recorder
+    """Where rank 0 notes what is found."""
 
 
 class Guards:
@@ -33,35 +64,19 @@ class Guards:
     def __init__(self, health: Health | None) -> None:
         self._health = health
         self._slow_ranks: SlowRanks | None = None
+        self._replicas: ReplicaCheck | None = None
         self._desk: Desk | None = None
 
-    def start(self, model: nn.Module, world: World, recorder: Recorder) -> None:
-        """Begin to watch; the first step is about to begin.
-
-        Args:
-            model: The model that is trained.
-            world: The ranks.
-            recorder: Where rank 0 notes what is found.
-        """
-        if self._health is None:
+    def start(self, run: Watched) -> None:
+        """Begin to watch; the first step is about to begin. All ranks call it."""
+        health = self._health
+        if health is None:
             return
-
-        def note(finding: Finding) -> None:
-            if world.is_coordinator or world.rank in finding.ranks:
-                log.warning("GUARD %s step=%d: %s", finding.guard, finding.step, finding.text)
-            recorder.note_finding(finding.guard, finding.step, finding.text)
-
-        self._desk = Desk(world, note)
-        if self._health.straggler and world.size > 1:
-            own = OwnTime(model)
-            if own.seen is not Seen.NOTHING:
-                log.info("slow ranks are found by their %s", own.seen)
-                self._slow_ranks = SlowRanks(own, self._desk, recorder.note_slowness)
-            elif world.is_coordinator:
-                log.warning(
-                    "slow ranks can't be found: the first collective of a step is not seen in a "
-                    "model that neither DDP nor FSDP has wrapped"
-                )
+        self._desk = Desk(run.world, partial(self._on_finding, run))
+        if health.straggler and run.world.size > 1:
+            self._slow_ranks = _slow_ranks(run, self._desk)
+        if health.compare_every is not None and run.world.size > 1:
+            self._replicas = _replicas(run, health.compare_every, self._desk)
         self._desk.start()
 
     def begin(self) -> None:
@@ -73,6 +88,8 @@ class Guards:
         """Note that a step is over, after which ``step`` are finished."""
         if self._slow_ranks is not None:
             self._slow_ranks.end(step)
+        if self._replicas is not None:
+            self._replicas.end(step)
 
     def close(self) -> None:
         """Watch no longer."""
@@ -80,3 +97,51 @@ class Guards:
             self._slow_ranks.close()
         if self._desk is not None:
             self._desk.close()
+
+    def _on_finding(self, run: Watched, finding: Finding) -> None:
+        """Do what is to be done about a finding. Runs in the desk's thread, on every rank."""
+        if run.world.is_coordinator or run.world.rank in finding.ranks:
+            log.warning("GUARD %s step=%d: %s", finding.guard, finding.step, finding.text)
+        run.recorder.note_finding(finding.guard, finding.step, finding.text)
+        if self._health is not None and self._health.roll_back and run.world.is_coordinator:
+            _roll_back(run, finding)
+
+
+def _slow_ranks(run: Watched, desk: Desk) -> SlowRanks | None:
+    own = OwnTime(run.model)
+    if own.seen is not Seen.NOTHING:
+        log.info("slow ranks are found by their %s", own.seen)
+        return SlowRanks(own, desk, run.recorder.note_slowness)
+    if run.world.is_coordinator:
+        log.warning(
+            "slow ranks can't be found: the first collective of a step is not seen in a model that "
+            "neither DDP nor FSDP has wrapped"
+        )
+    return None
+
+
+def _replicas(run: Watched, every_steps: int, desk: Desk) -> ReplicaCheck | None:
+    parameters = replicated(run.model, run.world.size)
+    if parameters:
+        return ReplicaCheck(parameters, every_steps, desk)
+    if run.world.is_coordinator:
+        log.warning("there is nothing to compare: DDP keeps no parameter alike on all ranks")
+    return None
+
+
+def _roll_back(run: Watched, finding: Finding) -> None:
+    """Let the next start resume from before the onset, and this one end at its next save."""
+    if finding.guard is not Guard.DIGEST:
+        return
+    good_step = max(run.resumed_step, finding.good_step or 0)
+    try:
+        bad = roll_back(run.root, good_step + 1, finding.text)
+    except CheckpointError as error:
+        log.error("the run can't be rolled back to step %d, and goes on: %s", good_step, error)  # noqa: TRY400 - a person reads it
+        return
+    log.warning(
+        "ROLLBACK to step %d at the latest: %d checkpoints are in quarantine; this run ends at its "
+        "next save, and its next start resumes before them",
+        good_step,
+        len(bad),
+    )

@@ -61,7 +61,7 @@ class OwnTime:
         self._began_s: float | None = None
         self._first_s: float | None = None
         self._first_gradient: int | None = None
-        self._taken: deque[StepTime] = deque(maxlen=KEPT)
+        self._taken: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
         self._handles: dict[int, RemovableHandle] = {}
         self.seen = Seen.NOTHING
         for module in model.modules():  # the outermost first
@@ -83,14 +83,17 @@ class OwnTime:
         """Note that the step is over."""
         began_s, first_s = self._began_s, self._first_s
         if began_s is not None and first_s is not None:
-            self._taken.append(StepTime(first_s - began_s, self._now_s() - began_s))
+            self._taken.append((began_s, first_s, self._now_s()))
             if len(self._handles) > 1:
                 self._watch_one()
         self._began_s = None
 
     def take(self) -> list[StepTime]:
         """Return the steps since the last call."""
-        taken = list(self._taken)
+        taken = [
+            StepTime(own_s=first_s - began_s, step_s=ended_s - began_s)
+            for began_s, first_s, ended_s in self._taken
+        ]
         self._taken.clear()
         return taken
 

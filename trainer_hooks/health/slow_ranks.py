@@ -60,7 +60,7 @@ class SlowRanks:
         self._steps += 1
         if self._steps == JUDGED_AFTER_STEPS and self._desk.world.is_coordinator and self._is_warm:
             self._desk.put(partial(self._judge, step))
-        if self._steps < EVERY_STEPS or self._now_s() - self._reported_s < EVERY_S:
+        if self._steps % EVERY_STEPS != 0 or self._now_s() - self._reported_s < EVERY_S:
             return
         self._steps, self._reported_s = 0, self._now_s()
         taken = self._own.take()
