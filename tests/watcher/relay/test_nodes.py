@@ -178,6 +178,7 @@ async def test_relay_needs_no_rights_but_those_that_the_docs_name(relayed: Relay
     relayed.server.order(Order.END)
     await relayed.sees()
     await relayed.handler.handle(SPOT)
+    await eventually(lambda: relayed.server.watches)  # a list may have shown what we waited for
     relayed.server.order(Order.END)  # a watch counts when it is over
     rights = {(verb, "", "nodes") for verb in verbs}
     await eventually(lambda: relayed.server.access.used("relay") == rights)

@@ -68,6 +68,7 @@ async def test_nothing_is_withdrawn_when_the_node_can_not_be_read(
     ears: Ears, verb: str, fault: str
 ) -> None:
     """Unknown is not clear; and what has come meanwhile is heard as soon as it can be."""
+    await eventually(lambda: ears.own.server.watches)
     ears.own.server.faults.add(FAULTS[fault], verb=verb)
     ears.own.server.order(Order.EXPIRE)
     await eventually(lambda: ears.health.keys[MARKS].blind_since)
