@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 from trainer_hooks.batches import counted_batches
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
+from trainer_hooks.health.figures import Figure
 from trainer_hooks.health.guards import Guards, Health, Watched
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
@@ -211,6 +212,13 @@ class TrainerHooks:
         """
         if self._step_log is not None:
             self._step_log.note_loss(loss)
+
+    def watch(self, *, loss: Figure | None = None, grad_norm: Figure | None = None) -> None:
+        """Have figures of the step under way held against those before, where guards watch.
+
+        One that leaps, or is no number, is a warning (docs/guards.md). Any rank may call it.
+        """
+        self._guards.watch(self._run.step, loss, grad_norm)
 
     @property
     def step(self) -> int:

@@ -12,7 +12,7 @@ from torch import nn
 from tests.support.history import history
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
-from trainer_hooks import Health
+from trainer_hooks import Health, TrainerHooks
 from trainer_hooks.waste.lineage import read_ledger
 
 pytestmark = pytest.mark.ranks
@@ -120,3 +120,21 @@ def test_training_is_bitwise_the_same_when_guards_watch(tiny: Tiny, tmp_path: Pa
         [attempt] = read_ledger(run.checkpoint_dir)
         assert attempt.findings == []
     assert histories[0] == histories[1]
+
+
+def test_loss_that_is_no_number_is_told_when_the_training_watches_it(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """Of rank 1 alone, in step 22; on record where the ledger is kept."""
+
+    def watch(rank: int, step: int, hooks: TrainerHooks) -> None:
+        loss = torch.tensor(float("nan") if (rank, step) == (1, 22) else 1.0)
+        hooks.watch(loss=loss, grad_norm=0.5)
+        loss.zero_()  # whoever tells it may use it again
+
+    job = start(replace(tiny, watch=watch), tmp_path, ranks=2)
+    assert job.wait() == [0, 0], job.log(0)
+    [attempt] = read_ledger(tiny.checkpoint_dir)
+    [found] = [finding for finding in attempt.findings if finding.guard == "loss"]
+    assert (found.step, found.text) == (22, "loss of rank 1 is nan")
+    assert all("GUARD loss step=22" in job.log(rank) for rank in range(2))

@@ -50,6 +50,8 @@ class Tiny:
     health: Health | None = None
     model_in_step: Callable[[int, int, nn.Module], object] = lambda _rank, _step, _model: None
     """Called with (rank, step, model) after the optimizer."""
+    watch: Callable[[int, int, TrainerHooks], object] = lambda _rank, _step, _hooks: None
+    """Called with (rank, step, hooks) after that."""
 
     def train(self, rank: int) -> None:
         """Train on this rank."""
@@ -92,6 +94,7 @@ class Tiny:
                 loss.backward()
                 optimizer.step()
                 self.model_in_step(rank, step, model)
+                self.watch(rank, step, hooks)
                 optimizer.zero_grad()
                 self._log(rank, step, ids.tolist(), optimizer.param_groups[0]["lr"], loss.item())
                 schedule.step()

@@ -10,6 +10,7 @@ from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.quarantine import roll_back
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.health.desk import Desk
+from trainer_hooks.health.figures import Figure, Figures
 from trainer_hooks.health.finding import Finding, Guard
 from trainer_hooks.health.own_time import OwnTime, Seen
 from trainer_hooks.health.replica_check import ReplicaCheck
@@ -65,6 +66,7 @@ class Guards:
         self._health = health
         self._slow_ranks: SlowRanks | None = None
         self._replicas: ReplicaCheck | None = None
+        self._figures: Figures | None = None
         self._desk: Desk | None = None
 
     def start(self, run: Watched) -> None:
@@ -77,6 +79,7 @@ class Guards:
             self._slow_ranks = _slow_ranks(run, self._desk)
         if health.compare_every is not None and run.world.size > 1:
             self._replicas = _replicas(run, health.compare_every, self._desk)
+        self._figures = Figures(self._desk)
         self._desk.start()
 
     def begin(self) -> None:
@@ -90,6 +93,12 @@ class Guards:
             self._slow_ranks.end(step)
         if self._replicas is not None:
             self._replicas.end(step)
+
+    def watch(self, step: int, loss: Figure | None, grad_norm: Figure | None) -> None:
+        """Take in figures of the step under way, after ``step`` that are finished."""
+        if self._figures is not None:
+            told = {Guard.LOSS: loss, Guard.GRAD_NORM: grad_norm}
+            self._figures.see(step, {guard: one for guard, one in told.items() if one is not None})
 
     def close(self) -> None:
         """Watch no longer."""
