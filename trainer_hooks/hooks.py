@@ -148,13 +148,7 @@ class TrainerHooks:
                 run.saves.begin()
                 self._step_log = open_step_log(self._state, run.world)
                 self._guards.start(
-                    Watched(
-                        model=self._state.model,
-                        world=run.world,
-                        root=self._rules.root,
-                        resumed_step=run.step,
-                        recorder=run.recorder,
-                    )
+                    Watched(self._state.model, run.world, self._rules.root, run.step, run.recorder)
                 )
                 run.note_begun()
             run.pace.begin()

@@ -42,7 +42,7 @@ class Health:
             raise ConfigError("roll_back needs compare_every: only a comparison can fail")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Watched:
     """What is watched: one start of a run, on one rank."""
 
