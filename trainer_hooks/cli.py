@@ -15,10 +15,10 @@ from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.commands.show import show
 from trainer_hooks.errors import ConfigError, TrainerHooksError
-from trainer_hooks.launch.exit_codes import EXIT_CONFIG
+from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
-from trainer_hooks.waste.flag_types import positive
+from trainer_hooks.waste.flag_types import count, positive
 from trainer_hooks.waste.plan_flags import add_plan_command
 from trainer_hooks.waste.report_command import add_report_command, run_report
 
@@ -36,6 +36,7 @@ something:
   0     done
   75    preempted: start the same command again, elsewhere or later
   78    the set-up is wrong: somebody has to mend it first
+  79    crash after crash and no new checkpoint: somebody has to mend it first
   n     the script's own code, when it has a bug
   128+n a rank died of signal n
 
@@ -104,7 +105,9 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
             f"launch needs PyTorch, the extra [torch] of reprieve: {error}"
         ) from error
 
-    return finish(launch(torchruns, window_s=options.window, leave=leave))
+    return finish(
+        launch(torchruns, window_s=options.window, max_crashes=options.max_crashes, leave=leave)
+    )
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -161,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         help="run a script on this node's ranks, as torchrun does, with honest exit codes",
         description=_LAUNCH,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="reprieve-trainer launch [--window S] [--report FILE] [torchrun options] SCRIPT ...",
+        usage="reprieve-trainer launch [launch's options] [torchrun's options] SCRIPT ...",
         allow_abbrev=False,
     )
     launch.add_argument(
@@ -170,6 +173,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="seconds from SIGTERM to SIGKILL on this platform: a pod's grace, say. Without it "
         "ranks get 115 s, but count on 30 s only when they decide what to save",
+    )
+    launch.add_argument(
+        "--max-crashes",
+        type=count,
+        default=MAX_CRASHES,
+        metavar="N",
+        help="so many crashes in a row, with no new checkpoint in between, end with 79 "
+        "(%(default)s); preemptions do not count, however many",
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     add_checkpoints(commands)
@@ -188,7 +199,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     end = 1
     while end < len(arguments):
         name, _, value = arguments[end].partition("=")
-        if name not in ("--window", "--report", "--help", "-h"):
+        if name not in ("--window", "--max-crashes", "--report", "--help", "-h"):
             break
         end += 1 if value or name in ("--help", "-h") else 2
     return arguments[:end], arguments[end:]

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.results import RankResult, RankState, report_result
@@ -12,6 +13,12 @@ class Report:
 
     def __init__(self) -> None:
         self._instants: dict[str, float] = {}
+        self._root: str | None = None
+        self._attempt: int | None = None
+
+    def belong_to(self, root: Path, attempt: int) -> None:
+        """Note which attempt this is, and of which run."""
+        self._root, self._attempt = str(root.absolute()), attempt
 
     def note(self, what: str, at: float | None = None) -> None:
         """Note when something happened, as seconds of Unix time; the first time counts."""
@@ -31,6 +38,8 @@ class Report:
                 step=outcome.step,
                 committed_step=outcome.committed_step,
                 at_stop=outcome.at_stop,
+                root=self._root,
+                attempt=self._attempt,
                 instants=dict(self._instants),
             )
         )

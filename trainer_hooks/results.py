@@ -46,6 +46,10 @@ class RankResult:
     """Step of the newest checkpoint this run knows of."""
     at_stop: AtStop | None = None
     """What was done at the agreed stop; None if there was none."""
+    root: str | None = None
+    """The checkpoint directory, once this attempt has a number in it."""
+    attempt: int | None = None
+    """That number."""
     instants: Mapping[str, float] = field(default_factory=dict)
     """What happened when, as seconds of Unix time: noticed, agreed, stopped, committed ..."""
 
@@ -75,6 +79,8 @@ def write_result(directory: Path, local_rank: int, result: RankResult) -> None:
         "step": result.step,
         "committed_step": result.committed_step,
         "at_stop": result.at_stop,
+        "root": result.root,
+        "attempt": result.attempt,
         "instants": dict(result.instants),
     }
     temporary.write_text(json.dumps(body), encoding="ascii")
@@ -96,6 +102,8 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
             "step": int(step),
             "committed_step": None | int() as committed_step,
             "at_stop": None | str() as at_stop,
+            "root": None | str() as root,
+            "attempt": None | int() as attempt,
             "instants": dict(instants),
         } if state in set(RankState) and (at_stop is None or at_stop in set(AtStop)):
             return RankResult(
@@ -105,6 +113,8 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
                 step=step,
                 committed_step=committed_step,
                 at_stop=None if at_stop is None else AtStop(at_stop),
+                root=root,
+                attempt=attempt,
                 instants={what: at for what, at in instants.items() if isinstance(at, float)},
             )
     return None

@@ -81,6 +81,7 @@ class Run:
                 self.recorder.note_met()
                 self.saves = Saves(rules, state, self.world, self.recorder)
                 self.step = self.saves.resumed_step
+                self._report.belong_to(rules.root, self.saves.attempt.number)
         except BaseException:
             self.close()
             raise

@@ -26,6 +26,8 @@ RESULTS = st.builds(
     step=st.integers(0, 10**12),
     committed_step=st.none() | st.integers(0, 10**12),
     at_stop=st.none() | st.sampled_from(AtStop),
+    root=st.none() | st.text(max_size=9),
+    attempt=st.none() | st.integers(0, 10**9),
     instants=st.dictionaries(st.text(max_size=9), st.floats(0, 1e10), max_size=4),
 )
 RESULT = RankResult(state=RankState.SAVED, pid=7, rank=3, step=20, committed_step=10)
@@ -79,6 +81,8 @@ GOOD = {
     "step": 20,
     "committed_step": 10,
     "at_stop": "finish",
+    "root": "/shared/run-7",
+    "attempt": 4,
     "instants": {},
 }
 
@@ -92,11 +96,12 @@ GOOD = {
         "null",
         "{}",
         *[json.dumps({k: v for k, v in GOOD.items() if k != key}) for key in GOOD],
-        *[json.dumps(GOOD | {key: "x"}) for key in GOOD],
+        *[json.dumps(GOOD | {key: "x"}) for key in GOOD if key != "root"],
+        *[json.dumps(GOOD | {key: [1]}) for key in GOOD],
         *[
             json.dumps(GOOD | {key: None})
             for key in GOOD
-            if key not in ("committed_step", "at_stop")
+            if key not in ("committed_step", "at_stop", "root", "attempt")
         ],
         json.dumps(GOOD | {"state": ["saved"]}),
         json.dumps(GOOD) + " " * 70_000,

@@ -14,7 +14,15 @@ from trainer_hooks.results import RankResult, RankState
 EXIT_DONE = os.EX_OK
 EXIT_CRASHED = 1
 EXIT_PREEMPTED = os.EX_TEMPFAIL
+EXIT_PEER_LOST = 76
+"""A rank of another node went without a word: start again, it says nothing against this job."""
 EXIT_CONFIG = os.EX_CONFIG
+EXIT_CRASH_LOOP = 79
+"""Crash after crash, and nothing committed in between: no other start would do better."""
+
+MAX_CRASHES = 6
+"""So many make a crash loop. Three from the newest checkpoint put it in quarantine
+(``checkpoint.tries``), and three more from the one before say that it was not its fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

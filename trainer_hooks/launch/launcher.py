@@ -22,7 +22,13 @@ from trainer_hooks.at_stop import AtStop
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import StopNotice
 from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
-from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, Failure, launch_exit_code
+from trainer_hooks.launch.crash_loop import code_in_a_row
+from trainer_hooks.launch.exit_codes import (
+    EXIT_PREEMPTED,
+    MAX_CRASHES,
+    Failure,
+    launch_exit_code,
+)
 from trainer_hooks.launch.in_force import stop_in_force
 from trainer_hooks.launch.report import LaunchReport, nothing_started
 from trainer_hooks.launch.waiting import StopWhileWaiting
@@ -58,13 +64,18 @@ _SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 
 
 def launch(
-    arguments: Sequence[str], *, window_s: float | None, leave: Callable[[LaunchReport], NoReturn]
+    arguments: Sequence[str],
+    *,
+    window_s: float | None,
+    max_crashes: int = MAX_CRASHES,
+    leave: Callable[[LaunchReport], NoReturn],
 ) -> LaunchReport:
     """Run a script on this node's ranks as torchrun does, and say how it ended.
 
     Args:
         arguments: torchrun's own, then the script and its arguments.
         window_s: Seconds between SIGTERM and SIGKILL on this platform; None if nobody has said.
+        max_crashes: So many crashes in a row, with no new checkpoint in between, end with 79.
         leave: Ends the process with a report; called from a thread when a stop comes while no
             rank has been started.
     """
@@ -93,7 +104,10 @@ def launch(
         waiting.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
-    return LaunchReport(exit_code=code, reason=_summary(results, reason), results=results)
+    said = ""
+    if stopped_by is None or code == EXIT_PREEMPTED:  # Ctrl-C is no crash
+        code, said = code_in_a_row(code, results, max_crashes=max_crashes)
+    return LaunchReport(exit_code=code, reason=_summary(results, reason) + said, results=results)
 
 
 def _ranks(nnodes: str, nproc_per_node: str) -> int:
