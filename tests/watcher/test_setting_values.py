@@ -15,7 +15,7 @@ from watcher.settings import load
         ("azure.vm_name", "gpu 3"),
         ("azure.vm_name", "n" * 129),
         ("azure.vm_name", 3),
-        ("azure.approve", "after_saved"),
+        ("azure.approve", "after_saving"),
         ("azure.approve", True),
         ("azure.approve_wait_s", 0),
         ("node", ""),

@@ -3,7 +3,10 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
+from watcher.actions.all_saved import AllSaved
+from watcher.actions.trainer_look import TrainerLook
 from watcher.httpclient import HttpClient
 from watcher.sources.azure_config import READERS, AzureConfig
 from watcher.sources.azure_events import AzureEvents
@@ -42,8 +45,13 @@ async def opened(config: AzureConfig, site: Site) -> AsyncIterator[Opened]:
             site.health(AzureEvents.name, AzureEvents.keys(config)),
             site,
         )
+        approvals = source.approvals
+        saved = AllSaved(TrainerLook(site.run_dir, site.boot_id), site.now)
+        hearing = partial(
+            saved.keep_telling, approvals.waits_for_trainers, approvals.trainers_saved
+        )
         # In a dry run nothing is approved: that would let the event start.
-        keepers = () if site.is_dry_run else (source.approvals.keep,)
+        keepers = () if site.is_dry_run else (approvals.keep, hearing)
         yield Opened(sources=source.lanes, keepers=keepers)
 
 

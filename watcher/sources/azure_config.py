@@ -22,6 +22,7 @@ class Approve(StrEnum):
 
     NEVER = "never"
     AFTER_ACTIONS = "after_actions"
+    AFTER_SAVED = "after_saved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +35,12 @@ class AzureConfig:
     """Whose events are ours; where it is not set, IMDS says it. It is the machine's name in Azure,
     in a scale set such as ``pool_3``, and not the host's."""
     approve: Approve = Approve.NEVER
-    """``after_actions`` to let an event start early once all is done about it. What the trainers
-    say of themselves is not looked at: they get ``approve_wait_s`` to save. An event that concerns
-    other machines too is never approved, nor is an eviction."""
+    """``after_saved`` to let an event start early once all trainers that were at work have saved;
+    ``after_actions`` where they can't say so, and get ``approve_wait_s`` to save. An event that
+    concerns other machines too is never approved, nor is an eviction."""
     approve_wait_s: float = 120.0
-    """Seconds between the actions and an approval: longer than the longest save."""
+    """Seconds between the actions and an approval ``after_actions``: longer than the longest
+    save."""
 
 
 def _vm_name(value: object) -> str:

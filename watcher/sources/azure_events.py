@@ -15,7 +15,7 @@ from watcher.health import SourceHealth
 from watcher.httpclient import Answer, HttpClient
 from watcher.notice import Moment, Notice, NoticeKind
 from watcher.sources.azure_approvals import Approvals
-from watcher.sources.azure_config import Approve, AzureConfig
+from watcher.sources.azure_config import AzureConfig
 from watcher.sources.azure_document import AZURE_EVENTS, parse_document
 from watcher.sources.azure_schedule import Schedule
 from watcher.sources.azure_session import EVENTS_PATH, FIRST_LIMIT_S, NAME_PATH, AzureSession
@@ -64,8 +64,7 @@ class AzureEvents:
     ) -> None:
         events, rest = clients
         vm = AzureVm(health.facts, config.vm_name)
-        wait_s = None if config.approve is Approve.NEVER else config.approve_wait_s
-        self.approvals = Approvals(rest, site.now, wait_s, site.policy)
+        self.approvals = Approvals(rest, site.now, config, site.policy)
         key = ScheduledEvents(vm, Schedule(site.left_by(self.name)), self.approvals)
         session = Named(AzureSession(events, site.now, FIRST_LIMIT_S), vm)
         look = Look(EVENTS, EVENTS_PATH, Pace(EVERY_S), key)

@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.approving_azure import acknowledge_all, azure_in_step, looks, posted, posts
 from tests.support.azure_bodies import body, read
-from tests.support.clocks import START, TurnedClock, eventually
-from tests.support.hearing_azure import AzureEars, hearing_azure
+from tests.support.clocks import TurnedClock, eventually
+from tests.support.hearing_azure import hearing_azure
 from tests.support.scripted_imds import ScriptedImds
-from tests.support.simulated_aws import TurnedClock as ScenarioClocks
-from tests.support.simulated_azure import AzureSimulator, simulated_azure
+from tests.support.simulated_azure import AzureSimulator
 from watcher.httpclient import HttpClient
 from watcher.notice import NoticeKind
 from watcher.policy import POLICY
 from watcher.policy_overrides import Override, overridden
-from watcher.simulator.azure.scenario import AzureScenario
 from watcher.sources.azure_approvals import Approvals
 from watcher.sources.azure_config import Approve, AzureConfig
 from watcher.sources.azure_session import EVENTS_PATH
@@ -28,35 +27,9 @@ APPROVING = AzureConfig(approve=Approve.AFTER_ACTIONS, approve_wait_s=WAIT_S)
 
 @pytest.fixture
 async def azure() -> AsyncIterator[AzureSimulator]:
-    """A machine in Azure, whose clock shows at first what the daemon's does."""
-    clocks = ScenarioClocks()
-    clocks.wall_s = START.wall.timestamp()
-    async with simulated_azure(clocks, AzureScenario()) as client:
+    """A machine in Azure, in step with the daemon's clock."""
+    async with azure_in_step() as client:
         yield client
-
-
-async def looks(azure: AzureSimulator, times: int = 5) -> None:
-    """Wait until the source has looked so many times more."""
-    seen = len(await gets(azure))
-    while len(await gets(azure)) < seen + times:
-        pass
-
-
-async def gets(azure: AzureSimulator) -> list[dict[str, object]]:
-    """Return the source's looks at the document."""
-    return [entry for entry in await azure.requests() if entry["method"] == "GET"]
-
-
-async def posts(azure: AzureSimulator) -> list[object]:
-    """Return what has become of each approval."""
-    return [entry["status"] for entry in await azure.requests() if entry["method"] == "POST"]
-
-
-def acknowledge_all(ears: AzureEars) -> None:
-    """Let all be done about what was heard."""
-    for notice in ears.heard():
-        for lane in ears.source.lanes:
-            lane.acknowledge(notice)
 
 
 async def test_event_starts_early_when_all_was_done_and_the_wait_is_over(
@@ -73,7 +46,7 @@ async def test_event_starts_early_when_all_was_done_and_the_wait_is_over(
         await looks(azure)
         assert await posts(azure) == []
         clock.turn(1)
-        await looks(azure)
+        await posted(azure)
         [event] = await azure.events()
         assert event["EventStatus"] == "Started"
         await looks(azure)
@@ -122,7 +95,7 @@ async def test_event_is_not_approved_when_it_is_so_far_ahead_that_nobody_was_tol
         await looks(azure)
         assert await posts(azure) == []
         clock.turn(WAIT_S)
-        await looks(azure)
+        await posted(azure)
         assert await posts(azure) == [200]
 
 
@@ -136,7 +109,7 @@ async def test_approval_is_tried_again_when_it_failed(
     events = read(body("reboot-by-user")).events
     clock.moment = events[0].notice.received
     async with HttpClient(imds.url) as client:
-        approvals = Approvals(client, clock, WAIT_S, POLICY)
+        approvals = Approvals(client, clock, APPROVING, POLICY)
         keeping = asyncio.create_task(approvals.keep())
         approvals.seen(events)
         approvals.acknowledged(events[0].notice)
@@ -163,8 +136,9 @@ async def test_event_is_approved_anew_when_it_has_come_back(
         await eventually(ears.inbox.qsize)
         acknowledge_all(ears)
         clock.turn(WAIT_S)
-        await looks(azure)
+        await posted(azure)
         assert await posts(azure) == [200]
+        await looks(azure)  # that it has started is heard as well
         ears.heard()
         await azure.control("POST", "event_end", {})
         withdrawn = await ears.hears()
@@ -179,7 +153,7 @@ async def test_event_is_approved_anew_when_it_has_come_back(
         assert await posts(azure) == [200]
         acknowledge_all(ears)
         clock.turn(WAIT_S)
-        await looks(azure)
+        await posted(azure, 2)
         assert await posts(azure) == [200, 200]
 
 
@@ -192,6 +166,6 @@ async def test_event_far_ahead_is_done_with_only_where_the_policy_has_acted_on_i
     [event] = read(body("redeploy-in-days")).events
     clock.moment = event.notice.received
     async with HttpClient("http://127.0.0.1:9") as client:
-        approvals = Approvals(client, clock, WAIT_S, policy)
+        approvals = Approvals(client, clock, APPROVING, policy)
         approvals.acknowledged(event.notice)
         assert (event.notice.id in approvals._done_s) is is_done

@@ -1,6 +1,5 @@
 """The machine's own shutdown, against a logind of the test's own on a private bus."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from tests.support.clocks import TurnedClock, eventually
 from tests.support.fake_logind import FakeLogind, PrivateBus
 from tests.support.hearing_logind import BOOT_ID, hearing
+from tests.support.trainer_words import say
 from watcher import login_manager
 from watcher.actions import all_saved
 from watcher.errors import ConfigError
@@ -18,8 +18,6 @@ from watcher.sources.logind import ID, NAME, ROAD
 from watcher.sources.logind_config import LogindConfig
 
 pytestmark = pytest.mark.e2e
-
-GOLDEN = Path(__file__).parents[2] / "contract" / "trainer_v1.json"
 
 
 @pytest.fixture(autouse=True)
@@ -129,16 +127,16 @@ async def test_lock_is_given_back_early_when_all_trainers_have_saved(
     """Not while one of the two is still at it, and not for one that was saved all along."""
     manager.limit_us = 600_000_000
     run_dir = tmp_path / "run"
-    say(run_dir, clock, before="saved", slow="running", fast="running")
+    say(run_dir, clock, BOOT_ID, before="saved", slow="running", fast="running")
     async with hearing(bus.address, clock, run_dir=run_dir) as ears:
         await eventually(lambda: ears.inhibitor == "held")
         manager.announce(start=True)
         await ears.inbox.get()
         await ears.looked_at_trainers(2)
-        say(run_dir, clock, fast="saved", slow="stopping")
+        say(run_dir, clock, BOOT_ID, fast="saved", slow="stopping")
         await ears.looked_at_trainers(2)
         assert (manager.locks(), ears.inhibitor) == (1, "held")
-        say(run_dir, clock, slow="saved")
+        say(run_dir, clock, BOOT_ID, slow="saved")
         await eventually(lambda: manager.locks() == 0)
         assert ears.inhibitor == "released"
 
@@ -149,27 +147,13 @@ async def test_lock_is_kept_when_no_trainer_says_how_it_is(
     """One that writes no status may be saving; a file from before says nothing of it."""
     manager.limit_us = 600_000_000
     run_dir = tmp_path / "run"
-    say(run_dir, clock, before="exited")
+    say(run_dir, clock, BOOT_ID, before="exited")
     async with hearing(bus.address, clock, run_dir=run_dir) as ears:
         await eventually(lambda: ears.inhibitor == "held")
         manager.announce(start=True)
         await ears.inbox.get()
         await ears.looked_at_trainers(3)
         assert manager.locks() == 1
-
-
-def say(run_dir: Path, clock: TurnedClock, **states: str) -> None:
-    """Write trainers' files as trainers do."""
-    (run_dir / "trainers").mkdir(parents=True, exist_ok=True)
-    for name, state in states.items():
-        said = json.loads(GOLDEN.read_text()) | {
-            "boot_id": BOOT_ID,
-            "heartbeat_boottime_s": clock().boottime_s,
-            "state": state,
-        }
-        draft = run_dir / f"{name}.draft"
-        draft.write_text(json.dumps(said))
-        draft.rename(run_dir / "trainers" / f"{name}.json")
 
 
 async def test_notice_is_taken_back_when_the_shutdown_is_called_off(
