@@ -35,6 +35,7 @@ something:
 
   0     done
   75    preempted: start the same command again, elsewhere or later
+  76    another node's ranks have gone: start the same command again
   78    the set-up is wrong: somebody has to mend it first
   79    crash after crash and no new checkpoint: somebody has to mend it first
   n     the script's own code, when it has a bug

@@ -25,6 +25,9 @@ FLUSH_S = 0.5
 BARRIER_S = 10.0
 """How long a rank that is done waits for the others, if there is as much time."""
 
+COMMIT_ON_ERROR_S = 20.0
+"""A rank that fails waits this long for the save in flight; torchrun kills its peers at 30 s."""
+
 LAST_WORDS_S = 2.0
 """How long the Store's host waits for the others to have passed the barrier."""
 

@@ -30,6 +30,8 @@ class Report:
 
     def tell(self, state: RankState, rank: int, outcome: RunOutcome) -> None:
         """Leave word for the launcher, if there is one."""
+        if state is not RankState.LOST:
+            self.note("began" if state is RankState.RUNNING else "saved")
         report_result(
             RankResult(
                 state=state,

@@ -27,6 +27,8 @@ class RankState(StrEnum):
 
     RUNNING = "running"
     """It trains, or it died training."""
+    LOST = "lost"
+    """It trained, and a peer went away under it: what went wrong is for that one to say."""
     SAVED = "saved"
     """Preempted, with all done that could be: however it dies after this, it is no crash."""
     FINISHED = "finished"

@@ -16,10 +16,11 @@ from trainer_hooks.errors import SETUP_ERRORS
 from trainer_hooks.guard import Guard
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, EXIT_DONE, EXIT_PREEMPTED
 from trainer_hooks.launched import open_launcher, told_grace_s
-from trainer_hooks.leave import Departure, exit_at_once, exit_process
+from trainer_hooks.leave import COMMIT_ON_ERROR_S, Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.overdue import Overdue
 from trainer_hooks.pace import Pace
+from trainer_hooks.peer_lost import has_lost_peer
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
@@ -33,9 +34,6 @@ from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
-
-COMMIT_ON_ERROR_S = 20.0
-"""A rank that fails waits this long for the save in flight; torchrun kills its peers at 30 s."""
 
 
 class Run:
@@ -145,6 +143,8 @@ class Run:
         Returns:
             Whether no save had to be left uncommitted.
         """
+        if has_lost_peer(error):
+            self._tell(RankState.LOST)
         is_wanted = isinstance(error, (KeyboardInterrupt, *SETUP_ERRORS))
         if self.saves is not None and is_wanted:
             self.saves.note_survived()  # it is no fault of the checkpoint's
@@ -214,7 +214,6 @@ class Run:
 
     def _tell(self, state: RankState) -> None:
         """Leave word for the launcher."""
-        self._report.note("began" if state is RankState.RUNNING else "saved")
         if self.saves is not None and (at := self.saves.committed_at) is not None:
             self._report.note("committed", at)
         self._report.tell(state, self.world.rank, self.outcome)

@@ -1,13 +1,12 @@
 """Two nodes, each with its own launcher and run directory; only one of them is taken."""
 
 import os
-import socket
 from pathlib import Path
 
 import pytest
 
 from tests.support.flags import put_flag, remove_flag
-from tests.support.launching import Launch, launch, wait_until
+from tests.support.launching import Launch, free_port, launch, wait_until
 from trainer_hooks import latest_committed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -36,14 +35,6 @@ def start(tmp_path: Path, node: int, port: int) -> Launch:
             "--rdzv-id=two-nodes",
         ],
     )
-
-
-def free_port() -> int:
-    """Return a port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize("taken", [0, 1])

@@ -40,6 +40,7 @@ def launch_exit_code(
     *,
     stopped_by: int | None,
     has_failed: bool,
+    is_rendezvous_lost: bool = False,
 ) -> int:
     """Return the exit code of a launch.
 
@@ -48,6 +49,7 @@ def launch_exit_code(
         failures: By local rank, in the order of their deaths, what torchrun saw die first.
         stopped_by: The signal that the launcher itself got, if it did.
         has_failed: False if torchrun saw every rank exit with 0.
+        is_rendezvous_lost: Whether torchrun gave up because the node that hosts it has gone.
     """
     own = [_own_result(rank, result, failures) for rank, result in enumerate(results)]
     states = {result.state if result is not None else None for result in own}
@@ -64,14 +66,22 @@ def launch_exit_code(
         for rank, failure in failures.items()
         if (result := own[rank]) is None or result.state is RankState.RUNNING
     ]
-    if crashes:
-        # The agent sends SIGTERM to the others: that is how they died, not why.
-        return _code_of(min(crashes, key=lambda status: status == -signal.SIGTERM))
+    if crashes or RankState.LOST in states:
+        return _crash_code(crashes, has_lost_peer=RankState.LOST in states)
     if stopped_by is None:
-        return EXIT_CRASHED
+        return EXIT_PEER_LOST if is_rendezvous_lost else EXIT_CRASHED
     # Told to stop before any rank had begun: nothing was there to save. Ctrl-C is no preemption.
     is_preemption = states == {None} and stopped_by in (signal.SIGTERM, signal.SIGUSR1)
     return EXIT_PREEMPTED if is_preemption else _code_of(-stopped_by)
+
+
+def _crash_code(crashes: Sequence[int], *, has_lost_peer: bool) -> int:
+    """Return what to make of ranks that have died of themselves, if any has."""
+    # The agent sends SIGTERM to the others: that is how they died, not why.
+    own = [status for status in crashes if status != -signal.SIGTERM]
+    if has_lost_peer and not own:
+        return EXIT_PEER_LOST
+    return _code_of((own or crashes)[0])
 
 
 def _own_result(

@@ -9,9 +9,10 @@ import os
 import resource
 import signal
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
 
 import torch.distributed.run
 from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -44,6 +45,7 @@ log = logging.getLogger(__name__)
 
 _WORDS = {
     RankState.RUNNING: "broke off",
+    RankState.LOST: "lost a peer",
     RankState.SAVED: "stopped",
     RankState.FINISHED: "finished",
 }
@@ -100,14 +102,22 @@ def launch(
         waiting = StopWhileWaiting(lambda notice: leave(_told_by(notice)))
         waiting.start()
         with preemption_aware(Path(directory), waiting.forbids_a_start):
-            failures, stopped_by, reason = _run(options)
+            end = _run(options)
         waiting.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
-    code = launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=reason is not None)
+    code = launch_exit_code(
+        results,
+        end.failures,
+        stopped_by=end.stopped_by,
+        has_failed=end.reason is not None,
+        is_rendezvous_lost=end.is_rendezvous_lost,
+    )
     said = ""
-    if stopped_by is None or code == EXIT_PREEMPTED:  # Ctrl-C is no crash
+    if end.stopped_by is None or code == EXIT_PREEMPTED:  # Ctrl-C is no crash
         code, said = code_in_a_row(code, results, max_crashes=max_crashes)
-    return LaunchReport(exit_code=code, reason=_summary(results, reason) + said, results=results)
+    return LaunchReport(
+        exit_code=code, reason=_summary(results, end.reason) + said, results=results
+    )
 
 
 def _ranks(nnodes: str, nproc_per_node: str) -> int:
@@ -128,22 +138,35 @@ def _told_by(notice: StopNotice) -> LaunchReport:
     return nothing_started(f"stop notice {notice.id} is in force on this node")
 
 
-def _run(options: object) -> tuple[dict[int, Failure], int | None, str | None]:
-    """Run torchrun; return what it saw die, the signal that stopped it, and its complaint."""
+class _End(NamedTuple):
+    """How torchrun has ended."""
+
+    failures: Mapping[int, Failure] = MappingProxyType({})
+    """By local rank, in the order of their deaths."""
+    stopped_by: int | None = None
+    """The signal that has stopped it."""
+    reason: str | None = None
+    """Its complaint; None if it has none."""
+    is_rendezvous_lost: bool = False
+
+
+def _run(options: object) -> _End:
+    """Run torchrun to its end."""
     try:
         _TORCHRUN.run(options)
     except ChildFailedError as error:
         in_order = sorted(error.failures.values(), key=lambda failure: failure.timestamp)
         failures = {f.local_rank: Failure(pid=f.pid, exit_status=f.exitcode) for f in in_order}
-        return failures, None, _deaths(error)
+        return _End(failures, reason=_deaths(error))
     except SignalException as error:
-        return {}, int(error.sigval), f"stopped by {signal.Signals(error.sigval).name}"
+        name = signal.Signals(error.sigval).name
+        return _End(stopped_by=int(error.sigval), reason=f"stopped by {name}")
     except RanksPreemptedError as error:
-        return {}, None, str(error)
+        return _End(reason=str(error))
     except RendezvousError as error:
         # The node that hosts the rendezvous has left first; the ranks' own files still count.
-        return {}, None, f"the rendezvous is lost: {error}"
-    return {}, None, None
+        return _End(reason=f"the rendezvous is lost: {error}", is_rendezvous_lost=True)
+    return _End()
 
 
 def _deaths(error: ChildFailedError) -> str:

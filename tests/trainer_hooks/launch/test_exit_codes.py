@@ -8,7 +8,9 @@ import pytest
 
 from trainer_hooks.launch.exit_codes import (
     EXIT_CONFIG,
+    EXIT_CRASH_LOOP,
     EXIT_DONE,
+    EXIT_PEER_LOST,
     EXIT_PREEMPTED,
     Failure,
     launch_exit_code,
@@ -24,6 +26,7 @@ DONE: Rank = ("finished", None)
 SAVED: Rank = ("saved", None)
 RUNNING: Rank = ("running", None)
 SILENT: Rank = (None, None)
+LOST: Rank = ("lost", 1)
 
 
 def code(
@@ -31,6 +34,7 @@ def code(
     *,
     stopped_by: int | None = None,
     has_failed: bool = True,
+    is_rendezvous_lost: bool = False,
     pid_of_result: int = 100,
 ) -> int:
     """Apply the rule; ranks die in the order in which they are listed."""
@@ -47,12 +51,19 @@ def code(
         for rank, (_, status) in enumerate(ranks)
         if status is not None
     }
-    return launch_exit_code(results, failures, stopped_by=stopped_by, has_failed=has_failed)
+    return launch_exit_code(
+        results,
+        failures,
+        stopped_by=stopped_by,
+        has_failed=has_failed,
+        is_rendezvous_lost=is_rendezvous_lost,
+    )
 
 
 def test_codes_are_those_of_sysexits_when_schedulers_read_them() -> None:
     """They are a contract: manifests and units name them as numbers."""
     assert (EXIT_DONE, EXIT_PREEMPTED, EXIT_CONFIG) == (0, 75, 78)
+    assert (EXIT_PEER_LOST, EXIT_CRASH_LOOP) == (76, 79)
     assert (os.EX_TEMPFAIL, os.EX_CONFIG) == (75, 78)
 
 
@@ -140,4 +151,29 @@ def test_code_is_the_crashs_own_when_the_result_is_of_an_earlier_process() -> No
 def test_code_is_a_crash_when_the_rendezvous_was_lost_under_running_ranks() -> None:
     """Nobody died that torchrun knows of, and it failed all the same."""
     assert code([RUNNING, RUNNING]) == 1
-    assert code([SAVED, SAVED]) == 75
+    assert code([RUNNING, RUNNING], is_rendezvous_lost=True) == 76
+    assert code([SILENT], is_rendezvous_lost=True) == 76
+    assert code([SAVED, SAVED], is_rendezvous_lost=True) == 75
+
+
+@pytest.mark.parametrize(
+    ("ranks", "expected"),
+    [
+        ([LOST], 76),
+        ([LOST, LOST], 76),
+        ([LOST, ("running", -TERM)], 76),
+        ([("running", -TERM), LOST], 76),
+        ([LOST, (None, -TERM)], 76),
+        ([LOST, ("lost", -TERM)], 76),
+        ([LOST, SAVED], 76),
+        ([LOST, ("running", 3)], 3),
+        ([("running", -KILL), LOST], 137),
+        ([LOST, (None, 5)], 5),
+    ],
+    ids=lambda value: "" if isinstance(value, int) else "+".join(f"{s}:{d}" for s, d in value),
+)
+def test_code_is_76_when_every_rank_that_failed_had_lost_a_peer(
+    ranks: Sequence[Rank], expected: int
+) -> None:
+    """One that failed by itself is what the others have lost: then its code counts."""
+    assert code(ranks) == expected
