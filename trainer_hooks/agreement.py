@@ -22,8 +22,8 @@ from datetime import timedelta
 
 from torch.distributed import DistError, DistStoreError
 
-from trainer_hooks.at_stop import ASSUMED_S, Figures
-from trainer_hooks.clock import boottime_s, seconds_left
+from trainer_hooks.at_stop import Figures
+from trainer_hooks.clock import boottime_s
 from trainer_hooks.decision import ABORTED, JOINED, Decision, Outcome, Position, Published
 from trainer_hooks.errors import AgreementError
 from trainer_hooks.flag import StopNotice
@@ -64,7 +64,7 @@ class StepAgreement:
         self._stop: Decision | None = None
         self._waiting, self._talking = world.connection(), world.connection()
         self._round = 0
-        self._is_open = False
+        self._is_open = self._is_final = False
         self._handled: set[tuple[str, bool]] = set()
         self._deadline_s: float | None = None
         self.decided_at: float | None = None
@@ -118,8 +118,7 @@ class StepAgreement:
         try:
             if self._is_open and not self._closing:
                 # An earlier deadline, or a withdrawal, changes what was decided about the end.
-                stop = self._stop
-                self._announce(again=stop is not None and stop.outcome is Outcome.END)
+                self._announce(again=self._stop is not None and not self._is_final)
         except DistError as error:
             log.warning("news could not be told: %s", error)
 
@@ -145,7 +144,7 @@ class StepAgreement:
         return first if first.outcome is Outcome.STOP else self._decided.popleft()  # type: ignore[return-value]  # first was a Decision
 
     def _serve(self) -> None:
-        """Answer rounds until a stop is decided or the Store is gone."""
+        """Answer rounds until this is closed or the Store is gone."""
         try:
             self._waiting.wait(["open"], FOREVER)
             self._is_open = True
@@ -154,24 +153,31 @@ class StepAgreement:
             while not self._closing and self._answer_round():
                 self._announce()
         except Exception as error:  # noqa: BLE001 - a thread that died unseen would make every round an abort, for ever
-            if not self._closing:
+            if not self._closing and not self._is_final:
                 log.warning("this rank can agree on nothing any more: %r", error)
                 self._decided.append(AgreementError(f"the Store is lost: {error!r}"))
 
     def _announce(self, *, again: bool = False) -> None:
-        """Open the current round if the notice in force was in no round before."""
+        """Open the current round if there is news: after the stop, only of a nearer deadline."""
         notice = self._pending()
-        is_new = notice is not None and (notice.id, notice.is_stop) not in self._handled
-        if is_new or again:
-            left_s = None if notice is None else seconds_left(notice.deadline_s)
-            self._talking.compare_set(self._key("news"), "", json.dumps({"left_s": left_s}))
+        if self._is_final:
+            is_news = notice is not None and notice.is_before(self._deadline_s)
+        else:
+            is_new = notice is not None and (notice.id, notice.is_stop) not in self._handled
+            is_news = is_new or again
+        if is_news:
+            news = json.dumps({"left_s": notice and notice.left_s})
+            self._talking.compare_set(self._key("news"), "", news)
 
     def _answer_round(self) -> bool:
-        """Answer one round; tell whether there is to be another."""
+        """Answer one round; tell whether there may be another."""
         self._waiting.wait([self._key("news")], FOREVER)
         news = json.loads(self._talking.get(self._key("news")))
         if self._closing or news is None:
             return False
+        if self._is_final:
+            self._come_nearer(news["left_s"])
+            return True
         patience = patience_s(news["left_s"])
         with self._gate:
             published = self._publish()
@@ -186,7 +192,15 @@ class StepAgreement:
         self._round += 1
         if not was_in_time:
             time.sleep(patience / 2)  # let the late rank come to its senses
-        return decision.outcome is not Outcome.STOP
+        return True
+
+    def _come_nearer(self, left_s: float) -> None:
+        """Leave sooner after the stop: some node goes sooner. Nobody is asked, no gate closes."""
+        log.warning("round=%d rank=%d left_s=%.1f", self._round, self._world.rank, left_s)
+        deadline_s = boottime_s() + left_s
+        self._deadline_s = min(deadline_s, self._deadline_s or deadline_s)
+        self._on_stop()
+        self._round += 1
 
     def _note_handled(self, published: Published, decision: Decision) -> None:
         """Open no other round for these notices, whoever of this node's ranks hears them later."""
@@ -199,17 +213,7 @@ class StepAgreement:
             self._handled.update((cause, False) for cause in decision.causes)
 
     def _publish(self) -> Published:
-        notice = self._pending()
-        record = Published(
-            rank=self._world.rank,
-            position=self._position,
-            notice_id=None if notice is None else notice.id,
-            is_stop=notice is not None and notice.is_stop,
-            is_drill=notice is not None and notice.is_drill,
-            left_s=None if notice is None else seconds_left(notice.deadline_s),
-            assumed_s=ASSUMED_S if notice is None else notice.window_s,
-            figures=self._figures(),
-        )
+        record = Published.of(self._world.rank, self._position, self._pending(), self._figures())
         self._talking.append(self._key("published"), record.encode())
         # The append went before on the same connection, so the last to count sees them all.
         if self._talking.add(self._key("count"), 1) == self._world.size:
@@ -238,6 +242,7 @@ class StepAgreement:
             self.decided_at = time.time()
             self._deadline_s = None if decision.left_s is None else boottime_s() + decision.left_s
         self._stop = decision if is_stop else None
+        self._is_final = decision.outcome is Outcome.STOP
         if decision.outcome in (Outcome.STOP, Outcome.SAVE):
             self._decided.append(decision)
 

@@ -1,12 +1,13 @@
 """What ranks publish in a round, and what they agree on: values, and how they travel."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 from trainer_hooks.at_stop import ASSUMED_S, AtStop, Figures
 from trainer_hooks.errors import AgreementError
+from trainer_hooks.flag import StopNotice
 
 
 class Position(NamedTuple):
@@ -74,6 +75,23 @@ class Published:
     """What is taken for it when it is unknown."""
     figures: Figures | None = None
     """What this rank has measured; None if it can't tell."""
+
+    @classmethod
+    def of(
+        cls, rank: int, position: Position, notice: StopNotice | None, figures: Figures | None
+    ) -> Self:
+        """Return what a rank says, which has a notice in force or none."""
+        said = cls(rank=rank, position=position, figures=figures)
+        if notice is None:
+            return said
+        return replace(
+            said,
+            notice_id=notice.id,
+            is_stop=notice.is_stop,
+            is_drill=notice.is_drill,
+            left_s=notice.left_s,
+            assumed_s=notice.window_s,
+        )
 
     def encode(self) -> str:
         """Return one line of JSON."""

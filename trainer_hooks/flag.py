@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from trainer_hooks.at_stop import ASSUMED_S
-from trainer_hooks.clock import boot_id, boottime_s
+from trainer_hooks.clock import boot_id, boottime_s, seconds_left
 from trainer_hooks.errors import FlagError, UntrustedFileError
 from trainer_hooks.untrusted import Json, read_json_object
 
@@ -44,6 +44,10 @@ WINDOWS_S: Mapping[str, float] = MappingProxyType(
 2026-11-30); every other kind has ``ASSUMED_S``."""
 
 
+DEADLINE_JITTER_S = 1.0
+"""Smaller differences are two readings of one deadline, not news."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopNotice:
     """One notice as the trainer knows it, from the flag file, over HTTP or from a signal."""
@@ -65,6 +69,17 @@ class StopNotice:
     def is_overdue(self) -> bool:
         """True if the node is still there long after its deadline: the notice holds nobody back."""
         return self.deadline_s is not None and boottime_s() > self.deadline_s + OVERDUE_S
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the deadline; None when nobody knows it."""
+        return seconds_left(self.deadline_s)
+
+    def is_before(self, deadline_s: float | None) -> bool:
+        """Tell whether this stops sooner than a deadline on our CLOCK_BOOTTIME, None: unknown."""
+        if not self.is_stop or self.deadline_s is None:
+            return False
+        return deadline_s is None or self.deadline_s < deadline_s - DEADLINE_JITTER_S
 
 
 UNREADABLE = StopNotice(id="unreadable-flag", is_stop=True, deadline_s=None, source="flag")

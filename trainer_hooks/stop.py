@@ -19,7 +19,14 @@ from inotify_simple import INotify, flags
 
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import FlagError
-from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
+from trainer_hooks.flag import (
+    DEADLINE_JITTER_S,
+    FLAG_NAME,
+    UNREADABLE,
+    StopNotice,
+    read_flag,
+    run_directory,
+)
 from trainer_hooks.notice_follower import NoticeFollower
 from trainer_hooks.notice_url import notice_url
 from trainer_hooks.signals import SignalPipe
@@ -32,9 +39,6 @@ holds its GPU. As long as a launcher gives after SIGTERM where nobody has said (
 
 LOOK_EVERY_S = 1.0
 """Also without an event: gVisor and network file systems deliver none (node-facts, 2026-11-30)."""
-
-DEADLINE_JITTER_S = 1.0
-"""Smaller differences are two readings of one deadline, not news."""
 
 
 class StopListener:

@@ -1,13 +1,19 @@
 """A stop that is planned by what ranks publish, and an end that may be called off."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
+
+import pytest
 
 from tests.support.agreeing import Rank, notice, ranks, rounds, start, stop_step, wait_for_step
 from tests.support.published import figures
 from tests.support.waiting import wait_until
 from trainer_hooks.at_stop import AtStop
+from trainer_hooks.clock import boottime_s
 from trainer_hooks.decision import Outcome
+
+NEARER_S = [pytest.approx(40.0, abs=9), pytest.approx(20.0, abs=9)]
 
 
 def end_in_sight(world: Sequence[Rank]) -> None:
@@ -91,4 +97,28 @@ def test_ranks_stop_when_a_notice_that_was_withdrawn_is_told_again() -> None:
         world[0].tell(None)
         wait_until(lambda: rounds(world) == [2, 2])
         world[0].tell(notice("on and off", left_s=2.5))
+        stop_step(world)
+
+
+@pytest.mark.parametrize("left_s", [60.0, None])
+def test_all_leave_sooner_when_a_nearer_deadline_is_heard_after_the_stop(
+    left_s: float | None,
+) -> None:
+    """By one rank alone, while another hangs: who stayed would wait for one that has to go."""
+    with ranks(3) as world:
+        release = threading.Event()
+        world[1].in_step = lambda step: release.wait(20) if step == 4 else None  # type: ignore[assignment]  # nobody looks
+        start(world)
+        wait_for_step(world, 4)
+        world[0].tell(notice("stop", left_s=left_s))
+        wait_until(lambda: rounds(world) == [1, 1, 1])
+        world[2].tell(notice("sooner", left_s=40.0))
+        wait_until(lambda: rounds(world) == [2, 2, 2])
+        world[0].tell(notice("later", left_s=50.0))
+        world[0].tell(notice("soonest", left_s=20.0))
+        wait_until(lambda: rounds(world) == [3, 3, 3])
+        for rank in world:
+            told_s = [deadline_s and deadline_s - boottime_s() for _, deadline_s in rank.changes]
+            assert told_s == [left_s and pytest.approx(left_s, abs=10), *NEARER_S]
+        release.set()
         stop_step(world)
