@@ -1,5 +1,7 @@
 """What guards find among real ranks: who is slow, and whose parameters are not the others'."""
 
+import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -138,3 +140,23 @@ def test_loss_that_is_no_number_is_told_when_the_training_watches_it(
     [found] = [finding for finding in attempt.findings if finding.guard == "loss"]
     assert (found.step, found.text) == (22, "loss of rank 1 is nan")
     assert all("GUARD loss step=22" in job.log(rank) for rank in range(2))
+
+
+def test_another_node_is_asked_for_by_the_rank_at_fault_when_that_is_wanted(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """By one file, of the one whose parameters are not the others'."""
+    requests = tmp_path / "run" / "requests"
+    requests.mkdir(parents=True)
+    health = Health(straggler=False, compare_every=10, request_node=True)
+    corrupted = replace(tiny, health=health, model_in_step=flip_a_bit_on(2), steps=40)
+
+    def main(rank: int) -> None:
+        os.environ["REPRIEVE_RUN_DIR"] = str(tmp_path / "run")
+        corrupted.train(rank)
+
+    job = start_ranks(3, main, tmp_path / "out")
+    assert job.wait() == [0] * 3, job.log(0)
+    [request] = requests.iterdir()
+    assert request.name == f"r-digest-{job.pids[2]}.json"
+    assert "parameters of rank 2" in json.loads(request.read_text())["text"]

@@ -95,6 +95,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "command.window_s": "60",
         "logind.watch": "on",
         "logind.bus_address": "unix:path=/x",
+        "trainer_requests.uids": "1000,1001",
         "relay.queue_url": "http://127.0.0.1:5000/123456789012/fleet",
         "relay.subscription": "projects/my-proj/subscriptions/reprieve-relay",
         "relay.gcp_fleet": "my-proj/europe-west1-b,europe-west1-c",

@@ -12,6 +12,7 @@ from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.health.desk import Desk
 from trainer_hooks.health.figures import Figure, Figures
 from trainer_hooks.health.finding import Finding, Guard
+from trainer_hooks.health.node_request import ask_for_another_node
 from trainer_hooks.health.own_time import OwnTime, Seen
 from trainer_hooks.health.replica_check import ReplicaCheck
 from trainer_hooks.health.replicas import replicated
@@ -20,6 +21,8 @@ from trainer_hooks.recorder import Recorder
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
+
+_NODES_FAULT = (Guard.STRAGGLER, Guard.DIGEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,9 @@ class Health:
     """Whether a comparison that fails puts the checkpoints since the last good one in quarantine.
     The run can save nothing after that: it ends at its next save, and its next start resumes from
     before the difference."""
+    request_node: bool = False
+    """Whether another node is asked for in place of one with a rank that is slow, or whose
+    parameters are not the others'. The watcher there has to be told to heed it."""
 
     def __post_init__(self) -> None:
         if self.compare_every is not None and self.compare_every < 1:
@@ -112,7 +118,12 @@ class Guards:
         if run.world.is_coordinator or run.world.rank in finding.ranks:
             log.warning("GUARD %s step=%d: %s", finding.guard, finding.step, finding.text)
         run.recorder.note_finding(finding.guard, finding.step, finding.text)
-        if self._health is not None and self._health.roll_back and run.world.is_coordinator:
+        if self._health is None:
+            return
+        is_mine = run.world.rank in finding.ranks and finding.is_certain
+        if self._health.request_node and is_mine and finding.guard in _NODES_FAULT:
+            ask_for_another_node(finding)
+        if self._health.roll_back and run.world.is_coordinator:
             _roll_back(run, finding)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from watcher.sources import aws, azure, command, gcp, kubernetes, logind
+from watcher.sources import aws, azure, command, gcp, kubernetes, logind, trainer_requests
 from watcher.sources.road import Road
 
 ROADS: Mapping[str, Road[Any]] = MappingProxyType(
@@ -17,6 +17,7 @@ ROADS: Mapping[str, Road[Any]] = MappingProxyType(
             gcp.ROAD,
             kubernetes.ROAD,
             logind.ROAD,
+            trainer_requests.ROAD,
         )
     }
 )
