@@ -45,6 +45,7 @@ class Desk:
         """Only the desk's thread may use it."""
         self._on_finding = on_finding
         self._seen = 0
+        self._is_closing = False
         self._work: queue.Queue[Work | None] = queue.Queue(PENDING)
         self._thread = threading.Thread(target=self._serve, name="reprieve-health", daemon=True)
 
@@ -67,6 +68,7 @@ class Desk:
 
     def close(self) -> None:
         """Finish what is on the desk, if that takes no time."""
+        self._is_closing = True
         with contextlib.suppress(queue.Full):
             self._work.put_nowait(None)
         if self._thread.is_alive():
@@ -83,7 +85,8 @@ class Desk:
                 work(self)
                 self._look()
         except DistError as error:
-            log.warning("the Store is lost, so the guards see nothing any more: %r", error)
+            if not self._is_closing:  # whoever leaves last takes the Store along
+                log.warning("the Store is lost, so the guards see nothing any more: %r", error)
         except Exception:  # a guard that fails is no reason to stop training
             log.exception("the guards see nothing any more")
 

@@ -3,6 +3,7 @@
 import threading
 from datetime import timedelta
 
+import pytest
 import torch.distributed as dist
 
 from trainer_hooks.health.desk import PENDING, Desk
@@ -65,3 +66,26 @@ def test_desk_ends_in_order_when_its_work_fails() -> None:
     desk.start()
     desk.close()
     assert did == ["failed"]
+
+
+def test_nothing_is_said_when_the_store_goes_as_all_leave(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever leaves last takes it along; in the midst of a run it is a warning."""
+    for is_leaving in (True, False):
+        caplog.clear()
+        desk = Desk(worlds()[0], lambda _: None)
+        begun, gone = threading.Event(), threading.Event()
+
+        def lose(_: Desk, begun: threading.Event = begun, gone: threading.Event = gone) -> None:
+            begun.set()
+            gone.wait(20.0)
+            raise dist.DistNetworkError("gone")
+
+        desk.put(lose)
+        desk.start()
+        assert begun.wait(20.0)
+        desk._is_closing = is_leaving
+        gone.set()
+        desk._thread.join(20.0)
+        assert ("the Store is lost" in caplog.text) is not is_leaving
