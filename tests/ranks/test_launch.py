@@ -295,6 +295,8 @@ def test_launch_exits_with_the_bug_when_one_rank_of_a_hooked_run_raises(tmp_path
     with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
         assert running.wait() == 1, running.output
         assert "ValueError: a bug of the script" in running.output
-        assert [result["state"] for result in running.report["results"]] == ["running"] * 2
+        peer, failed = (result["state"] for result in running.report["results"])
+        assert failed == "running"
+        assert peer in ("running", "lost")  # ended by the agent, or by the connection before that
     with launch(tmp_path / "out", TINY_MAIN, *arguments[:2]) as running:
         assert running.wait() == 0, running.output
