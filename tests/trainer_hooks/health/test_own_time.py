@@ -84,10 +84,11 @@ def test_own_time_ends_with_the_forward_when_fsdp_wraps_the_model() -> None:
     mesh = init_device_mesh("cpu", (1,))
     fully_shard(model.first, mesh=mesh)
     fully_shard(model, mesh=mesh)
+    model.register_forward_pre_hook(lambda *_: clock.pass_s(5.0))  # as FSDP's own, which gathers
     own = OwnTime(model, clock)
     assert own.seen is Seen.FORWARD
     step(own, clock, model)
-    assert own.take() == [StepTime(own_s=1.0, step_s=7.0)]
+    assert own.take() == [StepTime(own_s=1.0, step_s=12.0)]
 
 
 def test_nothing_is_seen_when_nobody_wraps_the_model() -> None:
