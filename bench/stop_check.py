@@ -4,6 +4,7 @@ Real ranks on gloo, 2 and then 4 processes. In one run, in short alternating blo
 
   ours        StepAgreement.reached(step) over a TCPStore, its thread and the listener's running
   all_reduce  a gloo all_reduce of an int32, and reading it
+  all_gather  a new tensor, a gloo all_gather of it, and reading every rank's: Megatron's way
   broadcast   a new tensor, a gloo broadcast from rank 0, and reading it: Lightning's way
   exists      os.path.exists(flag): one rank's own look, with which nobody has agreed on anything
 
@@ -131,6 +132,7 @@ def ask_in_turns(flag: Path, rounds: int, send: Callable[[Round], None]) -> None
         blocks: list[tuple[str, Callable[[], list[float]]]] = [
             (OURS, partial(time_local, agreement.reached, steps)),
             ("all_reduce", partial(time_collective, partial(all_reduce, shared))),
+            ("all_gather", partial(time_collective, all_gather)),
             ("broadcast", partial(time_collective, broadcast)),
             ("exists", partial(time_local, os.path.exists, [str(flag)] * LOCAL_CALLS)),
         ]
@@ -176,6 +178,15 @@ def all_reduce(shared: torch.Tensor) -> bool:
     """Learn whether any rank has to stop, the plain way."""
     dist.all_reduce(shared, op=dist.ReduceOp.MAX)
     return bool(shared.item())
+
+
+def all_gather() -> bool:
+    """Learn whether any rank has to stop, as Megatron's signal handler does after each step."""
+    told = torch.tensor([0], dtype=torch.int32)
+    all_told = [torch.empty_like(told) for _ in range(dist.get_world_size())]
+    dist.all_gather(all_told, told)
+    by_rank = [one.item() for one in all_told]
+    return any(by_rank)
 
 
 def broadcast() -> bool:

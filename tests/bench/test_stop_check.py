@@ -47,6 +47,6 @@ def test_bench_ends_with_its_figures_when_run() -> None:
     assert result["target"] == {"scheme": "ours", "median_us": 1.0}
     assert set(result["ranks"]) == {str(size) for size in SIZES}
     for figures in result["ranks"].values():
-        assert set(figures) == {"ours", "all_reduce", "broadcast", "exists"}
+        assert set(figures) == {"ours", "all_reduce", "all_gather", "broadcast", "exists"}
         assert all(figure["median_us"]["median"] > 0 for figure in figures.values())
     assert result["machine"]["cores"] >= 1
