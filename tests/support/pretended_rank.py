@@ -73,6 +73,8 @@ def be_rank(plan: Plan, rank: int, listening: socket.socket, directory: Path) ->
         _redirect(directory / f"rank_{rank}.txt")
         logging.basicConfig(level=logging.INFO, format="%(message)s", force=True)
         os.environ |= {
+            # torch asks for a name of each connection's address: 5 s where a server loses one.
+            "RES_OPTIONS": "timeout:1 attempts:1",
             "LOCAL_RANK": str(rank),
             "REPRIEVE_RUN_DIR": str(directory / f"node_{rank // plan.ranks_a_node}"),
             RESULT_DIR_VARIABLE: str(directory),
