@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -160,3 +161,18 @@ def test_another_node_is_asked_for_by_the_rank_at_fault_when_that_is_wanted(
     [request] = requests.iterdir()
     assert request.name == f"r-digest-{job.pids[2]}.json"
     assert "parameters of rank 2" in json.loads(request.read_text())["text"]
+
+
+@pytest.mark.slow
+def test_nothing_is_found_when_a_long_run_is_healthy_and_noisy(tiny: Tiny, tmp_path: Path) -> None:
+    """2,000 steps of three ranks, each of which takes a fifth more or less in every step."""
+
+    def take(rank: int, step: int) -> None:
+        rng = random.Random(7 * step + rank)  # noqa: S311 - noise, not a secret
+        time.sleep(0.004 * rng.lognormvariate(0.0, 0.2))
+
+    run = replace(tiny, in_step=take, steps=2000, save_every=500, step_s=0.0)
+    job = start(replace(run, health=Health(compare_every=50)), tmp_path)
+    assert job.wait(timeout_s=50.0) == [0] * 3, job.log(0)
+    [attempt] = read_ledger(tiny.checkpoint_dir)
+    assert attempt.findings == []
