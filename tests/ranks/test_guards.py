@@ -92,6 +92,7 @@ def test_corrupted_parameter_is_found_at_the_next_check_when_one_rank_has_it(
     )
 
 
+@pytest.mark.timeout(180)  # two jobs of three ranks; 5 s, and 45 on a machine with much else to do
 def test_run_resumes_before_the_difference_when_it_is_rolled_back(
     tiny: Tiny, tmp_path: Path
 ) -> None:
