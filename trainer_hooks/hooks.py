@@ -53,8 +53,7 @@ class TrainerHooks:
             that is wrong does, too. False: read the outcome, and catch ConfigError and StateError.
         always_stop: Whether a notice also stops a run that would reach its end, final save
             included, well before the deadline; otherwise such a run goes on to its end.
-        health: What guards the training against slow ranks and corrupted parameters
-            (docs/guards.md); None stands for nothing.
+        health: What finds slow ranks and corrupted parameters (docs/guards.md); None: nothing.
 
     Raises:
         ConfigError: ``save_every``, ``keep`` or ``verify`` makes no sense.
@@ -73,18 +72,22 @@ class TrainerHooks:
         health: Health | None = None,
     ) -> None:
         self._state = state
-        self._rules = SaveRules(
-            root=directory_of(checkpoint_dir),
-            save_every=parse_save_every(save_every),
-            keep=Keep(last=keep) if isinstance(keep, int) else keep,
-            verify=verify,
-        )
+        self._run = Run(exits=exit_on_preempt)
+        try:
+            self._rules = SaveRules(
+                root=directory_of(checkpoint_dir),
+                save_every=parse_save_every(save_every),
+                keep=Keep(last=keep) if isinstance(keep, int) else keep,
+                verify=verify,
+            )
+        except SETUP_ERRORS as error:
+            self._run.refuse(error)
+            raise
         self._always_stop = always_stop
         self._guards = Guards(health)
         self._has_begun = False
         self._step_log: StepLog | None = None
         self._batches: list[Generator[object, None, None]] = []
-        self._run = Run(exits=exit_on_preempt)
 
     def __enter__(self) -> Self:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.

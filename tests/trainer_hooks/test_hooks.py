@@ -165,9 +165,13 @@ def test_run_ends_when_a_newer_one_has_started(node: Node) -> None:
 
 @pytest.mark.parametrize("save_every", [0, -5])
 def test_interval_is_refused_when_it_is_no_number_of_steps(tmp_path: Path, save_every: int) -> None:
-    """Before anything is done."""
+    """Before anything is done, and for good: nobody should start that again."""
+    state = Run().state
     with pytest.raises(ConfigError, match="at least 1"):
-        TrainerHooks(Run().state, checkpoint_dir=tmp_path, save_every=save_every)
+        TrainerHooks(state, checkpoint_dir=tmp_path, save_every=save_every, exit_on_preempt=False)
+    with pytest.raises(SystemExit) as ended:
+        TrainerHooks(state, checkpoint_dir=tmp_path, save_every=save_every)
+    assert ended.value.code == 78
 
 
 def test_entry_is_refused_when_the_directory_cannot_be_written(node: Node) -> None:
