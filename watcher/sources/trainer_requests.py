@@ -53,7 +53,7 @@ def user_numbers(value: object) -> tuple[int, ...]:
     """Return users by number, from a list or from a text with commas."""
     expected = f"user numbers such as 1000,1001, at most {_MOST_USERS}"
     words = value.split(",") if isinstance(value, str) else value
-    if not isinstance(words, list) or not 0 < len(words) <= _MOST_USERS:
+    if not isinstance(words, list) or len(words) > _MOST_USERS:
         raise ValueError(expected)
     numbers = []
     for word in words:

@@ -125,7 +125,7 @@ def test_nobody_is_heard_when_nobody_was_named() -> None:
     assert ROAD.wanted(MINE) == {NAME: {NoticeKind.NODE_REQUEST}}
 
 
-@pytest.mark.parametrize("value", ["", "root", "-1", [], [True], ["1", None], 2**32 - 1, "1,,2"])
+@pytest.mark.parametrize("value", ["", "root", "-1", None, [True], ["1", None], 2**32 - 1, "1,,2"])
 def test_users_are_refused_when_they_are_no_numbers(value: object) -> None:
     """Names are not looked up: in a container they are other people's."""
     with pytest.raises(ValueError, match="user numbers"):
@@ -136,3 +136,8 @@ def test_users_are_refused_when_they_are_no_numbers(value: object) -> None:
 def test_users_are_read_when_they_are_numbers(value: object) -> None:
     """From the environment, or a file."""
     assert user_numbers(value) == (0, 1000)
+
+
+def test_nobody_is_named_when_the_list_is_empty() -> None:
+    """As check-config prints what holds by default."""
+    assert user_numbers([]) == ()
