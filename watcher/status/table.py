@@ -116,7 +116,7 @@ def _trainer(one: TrainerTold, now_s: float) -> tuple[str, str, str, str, str]:
     if one.committed_s is not None:
         committed += f", {lasting(now_s - one.committed_s)} ago"
     heartbeat = f"{lasting(one.heartbeat_age_s)} ago"
-    if not one.is_alive:
+    if not one.is_alive and one.state != "exited":
         heartbeat += ", so taken for dead"
     return one.id, one.state, str(one.step), committed, heartbeat
 

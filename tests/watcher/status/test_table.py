@@ -122,6 +122,8 @@ def test_table_names_trainers_that_are_dead_refused_or_unknown() -> None:
         trainers={"found": [dead], "refused": {"x.json": "no JSON"}, "unknown": "too many"}
     )
     assert "t-1      running  1200  -          1 min 1 s ago, so taken for dead\n" in shown
+    left = _shown(trainers={"found": [dead | {"state": "exited"}], "refused": {}, "unknown": ""})
+    assert "exited  1200  -          1 min 1 s ago\n" in left
     assert "trainers unknown: too many\n  x.json  refused  no JSON\n" in shown
 
 
