@@ -19,7 +19,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	  || { echo "Reprieve needs Python 3.11 or newer; say which: make setup PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "python -m venv failed; on Debian: apt install python3-venv"; exit 1; }
-	@echo "setting up .venv: a minute or more, and about 1.5 GB (several with a CUDA build of PyTorch)"
+	@echo "setting up .venv: a minute or more, and about 2 GB (several with a CUDA build of PyTorch)"
 	$(BIN)/python -m pip install --quiet --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@

@@ -39,7 +39,7 @@ _EPILOG = """\
 example, on a laptop:
 
   reprieve-watcher simulate aws --port 1338 --notice-after 10 &
-  mkdir -p /tmp/node
+  mkdir -p /tmp/node/trainers
   reprieve-watcher run --cloud aws --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
   cat /tmp/node/notice.json
 
