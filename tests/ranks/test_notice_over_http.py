@@ -24,7 +24,10 @@ def test_ranks_stop_at_one_step_when_one_is_told_by_http_and_one_by_file(tmp_pat
     port, run_dir = _free_port(), tmp_path / "run_1"
     (tmp_path / "log").mkdir()
     run_dir.mkdir()
-    tiny = Tiny(checkpoint_dir=tmp_path / "checkpoints", log_dir=tmp_path / "log")
+    save_every = 10
+    tiny = Tiny(
+        checkpoint_dir=tmp_path / "checkpoints", log_dir=tmp_path / "log", save_every=save_every
+    )
 
     def main(rank: int) -> None:
         os.environ["REPRIEVE_RUN_DIR"] = str(tmp_path / f"run_{rank}")
@@ -44,4 +47,4 @@ def test_ranks_stop_at_one_step_when_one_is_told_by_http_and_one_by_file(tmp_pat
     assert steps_done(tiny.log_dir, 0)[-1] == steps_done(tiny.log_dir, 1)[-1]
     checkpoint = latest_committed(tiny.checkpoint_dir)
     assert checkpoint is not None
-    assert checkpoint.step > steps_done(tiny.log_dir, 0)[-1] - tiny.save_every
+    assert checkpoint.step > steps_done(tiny.log_dir, 0)[-1] - save_every
