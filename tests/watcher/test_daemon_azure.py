@@ -163,6 +163,7 @@ async def test_flag_stays_as_it_is_when_the_daemon_was_killed(run_dir: Path, clo
     await control(cloud, "event", type="Preempt", not_before_s=25)
     async with daemon(run_dir, cloud) as first:
         before = await first.shows("stop")
+        await eventually(lambda: first.log.count("source answers") == 2)  # they come after the flag
         await first.end(signal.SIGKILL)
     async with daemon(run_dir, cloud) as second:
         await eventually(lambda: (second.flag() or before)["seq"] > before["seq"])

@@ -129,7 +129,7 @@ async def test_entry_of_the_log_stops_the_vm_and_is_acknowledged_when_that_is_do
         await subscribed.publish(json.dumps(other), json.dumps(mine))
         flag = await watcher.shows("stop")
         assert (flag["kind"], flag["source"]) == ("preemption", "gcp_pubsub")
-        assert "message foreign" in watcher.log
+        await eventually(lambda: "message foreign" in watcher.log)
         await eventually(lambda: "message notice" in watcher.log)
         await held_none(watcher)
 

@@ -48,7 +48,7 @@ def test_job_fails_when_it_has_left_no_report(job: Job) -> None:
 
 def test_job_fails_when_a_record_is_torn(tmp_path: Path, job: Job) -> None:
     """Nothing is concluded from a log that cannot be read."""
-    write_steps(tmp_path, RECORD % 0 + (RECORD % 1)[:20])
+    write_steps(tmp_path, RECORD % 0 + (RECORD % 1)[:20] + "\n")
     with pytest.raises(Failed, match=r"rank_0.jsonl:2 is no record of a step"):
         job.doings()
 

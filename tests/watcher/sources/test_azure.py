@@ -77,7 +77,7 @@ async def test_clouds_are_told_apart_when_each_is_asked_for_both() -> None:
 
 
 async def test_road_hears_events_when_opened(clock: TurnedClock) -> None:
-    """Its own table line, two lanes of one source with one health, and a keeper for approvals."""
+    """Its own line, two lanes of one source with one health, and two keepers for approvals."""
     assert ROADS["azure"] is azure.ROAD
     site = Site(Metrics(), clock, State())
     async with simulated_azure(ScenarioClocks(), AzureScenario()) as simulated:
@@ -89,4 +89,4 @@ async def test_road_hears_events_when_opened(clock: TurnedClock) -> None:
         kinds = azure.wanted(AzureConfig())[health.source]
     assert (notice.action, notice.source) == ("Preempt", health.source)
     assert notice.kind in kinds
-    assert len(opened.keepers) == 1
+    assert len(opened.keepers) == 2
