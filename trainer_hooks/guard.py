@@ -69,6 +69,11 @@ class Guard:
         deadline_s = self.deadline_s
         return None if deadline_s is None else deadline_s - LEAVING_S
 
+    def is_out_of_time(self) -> bool:
+        """Tell whether it is time to leave, whatever is not done."""
+        leave_by_s = self.leave_by_s()
+        return leave_by_s is not None and boottime_s() >= leave_by_s
+
     def close(self) -> None:
         """Let go: the process leaves by itself."""
         with self._changed:

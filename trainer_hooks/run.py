@@ -138,12 +138,10 @@ class Run:
                 self.saves.save(self.step)
 
     def give_up(self, error: BaseException) -> bool:
-        """Leave alone, after an error: the save in flight is committed if that takes no time.
-
-        Returns:
-            Whether no save had to be left uncommitted.
-        """
+        """Leave alone, after an error; tell whether no save had to be left uncommitted."""
         if has_lost_peer(error):
+            if self._exits and self.guard.is_out_of_time():
+                self._leave_now()  # no crash: the others' guards were a moment earlier than ours
             self._tell(RankState.LOST)
         is_wanted = isinstance(error, (KeyboardInterrupt, *SETUP_ERRORS))
         if self.saves is not None and is_wanted:
