@@ -3,18 +3,23 @@
 import os
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_SRUN = """\
-#!/bin/bash
+_SRUN = f"""\
+#!{sys.executable}
 # As srun(1): runs the command on each node, hands signals on to it, exits with its code.
-while [[ $1 == --* ]]; do echo "$1" >> "$SLURM_LOG/srun"; shift; done
-SLURM_NODEID=0 "$@" &
-task=$!
-trap 'kill -TERM "$task"' TERM
-until wait "$task"; code=$?; ! kill -0 "$task" 2> /dev/null; do :; done
-wait "$task"
+import os, signal, subprocess, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+words = sys.argv[1:]
+while words[0].startswith("--"):
+    print(words.pop(0), file=open(os.environ["SLURM_LOG"] + "/srun", "a"))
+task = subprocess.Popen(words, env=dict(os.environ, SLURM_NODEID="0"))
+signal.signal(signal.SIGTERM, lambda *_: task.send_signal(signal.SIGTERM))
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+code = task.wait()
+sys.exit(code if code >= 0 else 128 - code)
 """
 
 _SCONTROL = """\
@@ -26,14 +31,18 @@ case $1 in
 esac
 """
 
-_TRAINER = """\
-#!/bin/bash
-printf '%s\\n' "$@" > "$SLURM_LOG/trainer"
-trap 'echo TERM >> "$SLURM_LOG/signals"; exit 75' TERM
-touch "$SLURM_LOG/started"
-if [[ -n $TRAINER_EXITS ]]; then exit "$TRAINER_EXITS"; fi
-# A pipe that nobody writes to: waits for the signal, and leaves no process behind.
-while :; do read -r -t 60 <> "$SLURM_LOG/nothing"; done
+_TRAINER = f"""\
+#!{sys.executable}
+import os, pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+log = pathlib.Path(os.environ["SLURM_LOG"])
+(log / "trainer").write_text("".join(word + "\\n" for word in sys.argv[1:]))
+(log / "started").touch()
+if os.environ["TRAINER_EXITS"]:
+    sys.exit(int(os.environ["TRAINER_EXITS"]))
+signal.sigwait([signal.SIGTERM])
+(log / "signals").write_text("TERM\\n")
+sys.exit(75)
 """
 """Notes its words, and ends with a code or, at a signal, as the launcher does."""
 
@@ -57,7 +66,6 @@ class Slurm:
             program = directory / "bin" / name
             program.write_text(text)
             program.chmod(0o755)
-        os.mkfifo(directory / "nothing")
         return cls(directory)
 
     def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
