@@ -76,10 +76,14 @@ class StopNotice:
         return seconds_left(self.deadline_s)
 
     def is_before(self, deadline_s: float | None) -> bool:
-        """Tell whether this stops sooner than a deadline on our CLOCK_BOOTTIME, None: unknown."""
+        """Tell whether this stops sooner than a deadline on our CLOCK_BOOTTIME, None: unknown.
+
+        What has passed means now, or it would be before any deadline that comes of it.
+        """
         if not self.is_stop or self.deadline_s is None:
             return False
-        return deadline_s is None or self.deadline_s < deadline_s - DEADLINE_JITTER_S
+        stops_s = max(self.deadline_s, boottime_s())
+        return deadline_s is None or stops_s < deadline_s - DEADLINE_JITTER_S
 
 
 UNREADABLE = StopNotice(id="unreadable-flag", is_stop=True, deadline_s=None, source="flag")

@@ -122,3 +122,21 @@ def test_all_leave_sooner_when_a_nearer_deadline_is_heard_after_the_stop(
             assert told_s == [left_s and pytest.approx(left_s, abs=10), *NEARER_S]
         release.set()
         stop_step(world)
+
+
+def test_no_more_is_told_when_a_deadline_that_is_heard_after_the_stop_has_passed() -> None:
+    """It means now, for all: told once, and not again and again until all have left."""
+    with ranks(2) as world:
+        release = threading.Event()
+        world[1].in_step = lambda step: release.wait(20) if step == 4 else None  # type: ignore[assignment]  # nobody looks
+        start(world)
+        wait_for_step(world, 4)
+        world[0].tell(notice("stop", left_s=60.0))
+        wait_until(lambda: rounds(world) == [1, 1])
+        world[1].tell(notice("past", left_s=-100.0))
+        wait_until(lambda: rounds(world) == [2, 2])
+        world[0].tell(notice("later", left_s=-50.0))
+        world[1].tell(notice("soon", left_s=30.0))
+        release.set()
+        stop_step(world)
+        assert rounds(world) == [2, 2]

@@ -123,4 +123,7 @@ def test_options_are_refused_when_they_make_no_sense(
 ) -> None:
     """Before anything begins."""
     with pytest.raises(ConfigError, match=why):
-        TrainerHooks(Run().state, **{"checkpoint_dir": tmp_path, "save_every": 3, **options})
+        TrainerHooks(
+            Run().state,
+            **{"checkpoint_dir": tmp_path, "save_every": 3, "exit_on_preempt": False, **options},
+        )

@@ -1,10 +1,12 @@
 """``reprieve-trainer verify-resume``: does this job resume as if nothing had happened?"""
 
 import argparse
+import contextlib
 import json
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from trainer_hooks.errors import ConfigError
@@ -106,10 +108,9 @@ def run_verify_resume(options: argparse.Namespace) -> tuple[int, str]:
             bars[what] = ProgressBar(what)
         bars[what](done)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # what runs is ended, as by Ctrl-C
     try:
-        verdict = Trial(plan, tell).play()
+        with _ended_as_by_ctrl_c():
+            verdict = Trial(plan, tell).play()
     except KeyboardInterrupt:
         return INTERRUPTED, "interrupted, and nothing of it runs any more"
     except Failed as error:
@@ -119,6 +120,18 @@ def run_verify_resume(options: argparse.Namespace) -> tuple[int, str]:
     print(f"logs and checkpoints are in {plan.out}", file=sys.stderr)  # noqa: T201 - as above
     text = json.dumps(verdict.to_json(), indent=2) if options.json else verdict_text(verdict)
     return (SAME if verdict.difference is None else DIFFERS), text
+
+
+@contextlib.contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let what else would end this process end what it runs first."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _plan(options: argparse.Namespace) -> Plan:

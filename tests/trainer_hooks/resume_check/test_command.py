@@ -1,8 +1,10 @@
 """``reprieve-trainer verify-resume`` on jobs of a few shell lines, which write a step log."""
 
 import json
+import signal
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,14 @@ JOB = """
             committed = step
         time.sleep(0.05)
 """
+
+
+@pytest.fixture(autouse=True)
+def handlers_are_given_back() -> Iterator[None]:
+    """Whoever calls the command in a process of their own is ended as before."""
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    yield
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
 
 
 def command(tmp_path: Path, loss: str = "1.0 / (step + 1)", *, end: str = "") -> list[str]:
