@@ -10,8 +10,8 @@ from tests.support.own_node import OwnNode, own_node
 
 @pytest.fixture
 async def own(tmp_path: Path) -> AsyncIterator[OwnNode]:
-    """Run the fake with a client that waits 2 s for an answer."""
-    async with own_node(tmp_path) as own:
+    """Run the fake with a client that waits for an answer as long as a busy machine takes."""
+    async with own_node(tmp_path, limit_s=20.0) as own:
         yield own
 
 
