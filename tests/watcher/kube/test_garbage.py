@@ -169,16 +169,23 @@ async def test_list_fails_when_it_goes_on_at_half_a_character(own: OwnNode) -> N
 async def _trickling() -> AsyncIterator[str]:
     """Answer everything with a line that never ends, byte by byte."""
 
+    ended = asyncio.Event()
+
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while not writer.is_closing():
-            writer.write(b"1\r\nx\r\n")
-            await asyncio.sleep(0.01)
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while not writer.is_closing():
+                writer.write(b"1\r\nx\r\n")
+                await asyncio.sleep(0.01)
+        finally:
+            writer.close()
+            ended.set()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:
         yield "http://{}:{}".format(*server.sockets[0].getsockname()[:2])
+        await ended.wait()  # the client has gone; a transport left open would warn later
 
 
 async def test_watch_is_given_up_when_a_line_never_ends(tmp_path: Path) -> None:
