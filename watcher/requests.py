@@ -9,11 +9,12 @@ import json
 import math
 import os
 import re
-import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+
+from watcher.foreign_file import read_foreign
 
 DIRECTORY = "requests"
 SCHEMA = 1
@@ -103,20 +104,9 @@ def read_requests(run_dir: Path, terms: Terms) -> NodeRequests:
 
 def _request(directory: int, name: str, terms: Terms) -> NodeRequest:
     """Return what a file asks for; raises OSError, or one of _DAMAGE."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=directory)
-    try:
-        status = os.fstat(descriptor)
-        # A second name may be somebody's way to have another's file read here.
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise ValueError("not a regular file with one name")
-        text = os.read(descriptor, _SIZE_LIMIT_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    if len(text) > _SIZE_LIMIT_BYTES:
-        raise ValueError(f"larger than {_SIZE_LIMIT_BYTES} bytes")
-    if status.st_uid not in terms.uids:
-        raise ValueError(f"user {status.st_uid} may ask for nothing")
+    text, uid = read_foreign(directory, name, _SIZE_LIMIT_BYTES)
+    if uid not in terms.uids:
+        raise ValueError(f"user {uid} may ask for nothing")
     said = json.loads(text)
     _check(said, terms)
     reason, why = said["reason"], said["text"]
@@ -124,7 +114,7 @@ def _request(directory: int, name: str, terms: Terms) -> NodeRequest:
         raise ValueError("reason is no short word")
     if not isinstance(why, str) or len(why) > _TEXT_LIMIT_CHARS or not why.isprintable():
         raise ValueError("text is no short text")
-    return NodeRequest(id=name.removesuffix(".json"), uid=status.st_uid, reason=reason, text=why)
+    return NodeRequest(id=name.removesuffix(".json"), uid=uid, reason=reason, text=why)
 
 
 def _check(said: Mapping[str, object], terms: Terms) -> None:

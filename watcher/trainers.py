@@ -9,13 +9,13 @@ import json
 import math
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from watcher.foreign_file import read_foreign
 from watcher.trainer_figures import NOTHING_SAID, TrainerFigures, figures_of
 
 DIRECTORY = "trainers"
@@ -128,18 +128,7 @@ def _look(directory: int, boot_id: str) -> Trainers:
 
 def _trainer(directory: int, name: str, boot_id: str) -> Trainer:
     """Return what a file says; raises OSError, or one of _DAMAGE."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=directory)
-    try:
-        status = os.fstat(descriptor)
-        # One that was renamed over has 0 links, and was there once all the same.
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise ValueError("not a regular file with one name")
-        text = os.read(descriptor, _SIZE_LIMIT_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    if len(text) > _SIZE_LIMIT_BYTES:
-        raise ValueError(f"larger than {_SIZE_LIMIT_BYTES} bytes")
+    text, _ = read_foreign(directory, name, _SIZE_LIMIT_BYTES)
     said = json.loads(text)
     if said["schema"] != SCHEMA:
         raise ValueError(f"schema {said['schema']!r}, and this daemon reads {SCHEMA}")
