@@ -2,6 +2,11 @@
 
 import os
 import signal
+from collections.abc import Iterator
+
+import pytest
+
+_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 os.environ["OMP_NUM_THREADS"] = "1"  # forked ranks cannot inherit a thread pool
 os.environ.pop("REPRIEVE_RUN_DIR", None)
@@ -9,3 +14,19 @@ os.environ.pop("REPRIEVE_NOTICE_URL", None)
 # A background job inherits ignored signals, and so would every process that a test starts.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before() -> Iterator[None]:
+    """Fail a test that leaves a stop signal with a handler, ignored or blocked.
+
+    Each process that a later test starts would inherit the latter two, and hang at its end.
+    """
+    before = _signals()
+    yield
+    assert _signals() == before
+
+
+def _signals() -> tuple[object, ...]:
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    return (mask, *(signal.getsignal(number) for number in _STOP))

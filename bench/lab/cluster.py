@@ -1,4 +1,7 @@
-"""Nodes of a bench in a cluster: a simulated VM and a daemon each, one API server, and observers.
+"""Nodes of a bench in a cluster, a simulated VM each, and the handlers there.
+
+Beside each daemon is a bare handler, with a Node of its own, so that the two don't write to the
+same one; one API server, and observers.
 
 VMs, API server and observers are the bench's own process, so that all instants are on one clock.
 """
@@ -15,6 +18,7 @@ import aiohttp
 from aiohttp import web
 from inotify_simple import INotify, flags
 
+from lab.bare import TAINT, bare_handler
 from lab.kube import TOKEN
 from lab.nodes import FLAG, watcher_process
 from tests.fakes.kube.admission import Request
@@ -65,6 +69,23 @@ class Moves:
                 return at
 
 
+class Seen:
+    """When a handler's flag, and its taint on its Node, have come and gone."""
+
+    def __init__(self) -> None:
+        self.flag, self.taint = Moves(), Moves()
+
+    def forget(self) -> None:
+        """Forget what has been."""
+        self.flag.forget()
+        self.taint.forget()
+
+    async def when(self, *, is_there: bool) -> tuple[float, float]:
+        """Wait until both have come or gone, and return when."""
+        flag, taint = (one.when(is_there=is_there) for one in (self.flag, self.taint))
+        return await asyncio.gather(flag, taint)
+
+
 class ClusterNode:
     """One node: announce its end, and see when the answer leaves and what follows.
 
@@ -76,8 +97,9 @@ class ClusterNode:
     def __init__(self, name: str, session: aiohttp.ClientSession) -> None:
         self.name = name
         self.url = ""
-        self.answers, self.flag = Moves(), Moves()
-        self.taint, self.peer_taint = Moves(), Moves()
+        self.bare_name = f"bare-{name}"
+        self.answers, self.peer_taint = Moves(), Moves()
+        self.ours, self.bare = Seen(), Seen()
         self._session = session
 
     async def announce(self) -> None:
@@ -85,15 +107,15 @@ class ClusterNode:
 
         It does so only to those who have read the key since the last event, as Google does.
         """
-        for moves in (self.answers, self.flag, self.taint):
-            moves.forget()
+        for seen in (self.answers, self.ours, self.bare):
+            seen.forget()
         while await self._say(EVENT) != EVENT:
             pass
 
     async def call_off(self) -> None:
         """Let it say that nothing comes, and return when nothing is left of it on the node."""
         await self._say(NONE)
-        await asyncio.gather(self.flag.when(is_there=False), self.taint.when(is_there=False))
+        await asyncio.gather(self.ours.when(is_there=False), self.bare.when(is_there=False))
 
     async def tainted_by(self, kubectl: Kubectl) -> float:
         """Taint the Node as a handler does that runs kubectl; return the seconds that it took."""
@@ -105,7 +127,7 @@ class ClusterNode:
         return took_s
 
     async def note_answer(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Note when the bytes that announce it are about to leave."""
+        """Note when the bytes that announce it are about to leave, to whomever first."""
         if request.path == _KEY and isinstance(response, web.Response):
             self.answers.note(is_there=response.body == EVENT.encode())
 
@@ -134,18 +156,22 @@ async def cluster(count: int) -> AsyncIterator[tuple[list[ClusterNode], Kubectl]
             "REPRIEVE_KUBERNETES_TOKEN_FILE": str(directory / "token"),
             "REPRIEVE_KUBERNETES_AUTHORITY_FILE": str(authority),
         }
-        for node in nodes:
-            (directory / node.name).mkdir()
+        for name in (name for node in nodes for name in (node.name, node.bare_name)):
+            (directory / name).mkdir()
         stack.enter_context(_watching_flags(directory, nodes))
         # One after the other: started at once they would only slow each other down.
         for number, node in enumerate(nodes):
             await stack.enter_async_context(_vm(number, node, server))
             run = ("run", "--cloud=gcp", f"--run-dir={directory / node.name}")
             rest = (f"--node={node.name}", "--listen=127.0.0.1:0")
-            host = {"GCE_METADATA_HOST": urlsplit(node.url).netloc}
-            log = directory / f"{node.name}.log"
+            host, log = urlsplit(node.url).netloc, directory / f"{node.name}.log"
+            found = {**variables, "GCE_METADATA_HOST": host}
             await stack.enter_async_context(
-                watcher_process(*run, *rest, log=log, niceness=NICENESS, **variables, **host)
+                watcher_process(*run, *rest, log=log, niceness=NICENESS, **found)
+            )
+            api = (server.url, TOKEN, str(authority), node.bare_name)
+            await stack.enter_async_context(
+                bare_handler(host, _KEY, directory / node.bare_name, *api, niceness=NICENESS)
             )
         yield nodes, Kubectl(server.url, authority, directory)
 
@@ -156,6 +182,7 @@ async def _vm(number: int, node: ClusterNode, server: FakeApiServer) -> AsyncIte
     identity = Identity(id=DEFAULT_ID + number, name=node.name)
     place = f"{identity.project_id}/{identity.zone}/{node.name}"
     server.cluster.add_node(node.name, provider_id=f"gce://{place}")
+    server.cluster.add_node(node.bare_name)
     app = make_app(GcpScenario(identity=identity), ScenarioClock())
     app.on_response_prepare.append(node.note_answer)
     async with serving(app, "127.0.0.1", 0) as url:
@@ -165,15 +192,18 @@ async def _vm(number: int, node: ClusterNode, server: FakeApiServer) -> AsyncIte
 
 def _watch_taints(server: FakeApiServer, nodes: Sequence[ClusterNode]) -> None:
     """Note each write that puts one of the taints on a Node, or takes it off, when accepted."""
-    by_name = {node.name: node for node in nodes}
+    watched = {
+        **{(node.name, RECLAIM): node.ours.taint for node in nodes},
+        **{(node.name, PEER): node.peer_taint for node in nodes},
+        **{(node.bare_name, TAINT): node.bare.taint for node in nodes},
+    }
 
     def note(request: Request) -> None:
         if request.target.kind != NODE:
             return
         before, after = map(_taint_keys, (request.before, request.after))
-        node = by_name[request.target.name]
-        for key, moves in ((RECLAIM, node.taint), (PEER, node.peer_taint)):
-            if (key in before) is not (key in after):
+        for key in before ^ after:
+            if moves := watched.get((request.target.name, key)):
                 moves.note(is_there=key in after)
 
     server.api.policies.append(note)
@@ -188,12 +218,18 @@ def _watching_flags(directory: Path, nodes: Sequence[ClusterNode]) -> Iterator[N
     loop = asyncio.get_running_loop()
     with INotify() as inotify:
         wanted = flags.MOVED_TO | flags.DELETE
-        by_watch = {inotify.add_watch(directory / node.name, wanted): node for node in nodes}
+        flags_of = {
+            **{node.name: node.ours.flag for node in nodes},
+            **{node.bare_name: node.bare.flag for node in nodes},
+        }
+        by_watch = {
+            inotify.add_watch(directory / name, wanted): moves for name, moves in flags_of.items()
+        }
 
         def on_events() -> None:
             for event in inotify.read(timeout=0):
                 if event.name == FLAG:
-                    by_watch[event.wd].flag.note(is_there=bool(event.mask & flags.MOVED_TO))
+                    by_watch[event.wd].note(is_there=bool(event.mask & flags.MOVED_TO))
 
         loop.add_reader(inotify.fileno(), on_events)
         try:

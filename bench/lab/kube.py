@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.child import end
+
 TOKEN = "admin-token"  # noqa: S105 - the fake's own, on loopback
 """Of who may do everything there."""
 
@@ -35,5 +37,4 @@ def kube_server(prefix: str, nodes: int, core: int | None = None) -> Iterator[st
             raise RuntimeError("the API server has not started")
         yield url
     finally:
-        process.terminate()
-        process.wait()
+        end(process)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from lab.child import end
+
 REGION = "us-east-1"
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "test",
@@ -40,8 +42,7 @@ def moto_server(core: int | None = None) -> Iterator[str]:
                 os.sched_setaffinity(process.pid, {core})
             yield _url(log)
         finally:
-            process.terminate()
-            process.wait()
+            end(process)
 
 
 def _url(log: IO[str]) -> str:

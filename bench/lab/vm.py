@@ -120,7 +120,7 @@ async def running_vm(session: aiohttp.ClientSession, stack: contextlib.AsyncExit
     await stack.enter_async_context(
         watcher_process(*run, log=log, niceness=NICENESS, GCE_METADATA_HOST=host)
     )
-    await stack.enter_async_context(bare_handler(host, KEY, bare.directory, NICENESS))
+    await stack.enter_async_context(bare_handler(host, KEY, bare.directory, niceness=NICENESS))
     return Vm(url, session, orders, ours, bare, polls)
 
 

@@ -11,9 +11,9 @@ from detection_gcp import Samples, result_of, table
 BENCH = Path(__file__).parents[2] / "bench" / "detection_gcp.py"
 
 
-def samples(ours_s: list[float]) -> Samples:
-    """Return what the flips took us, and two of them the polls."""
-    return Samples(ours_s, [0.002] * len(ours_s), {1.0: [0.5, 0.7], 5.0: [2.0, 3.0]})
+def samples(ours_s: list[float], bare_s: float = 0.002) -> Samples:
+    """Return what the flips took us and the bare handler, and two of them the polls."""
+    return Samples(ours_s, [bare_s] * len(ours_s), {1.0: [0.5, 0.7], 5.0: [2.0, 3.0]})
 
 
 def test_result_has_each_handler_when_idle_and_when_busy() -> None:
@@ -43,6 +43,22 @@ def test_target_is_missed_when_surely_more_than_one_in_a_hundred_is_late(
 ) -> None:
     """On an idle machine or on a busy one."""
     assert result_of(samples(idle), samples(busy))["missed"] is is_missed
+
+
+@pytest.mark.parametrize(
+    ("ours_s", "bare_s", "is_missed"),
+    [(0.021, 0.020, True), (0.062, 0.021, False), (0.064, 0.021, True)],
+    ids=["the machine allows it", "three times as slow", "slower than that"],
+)
+def test_bare_handler_sets_the_limit_when_the_machine_is_too_slow_for_the_target(
+    ours_s: float, bare_s: float, *, is_missed: bool
+) -> None:
+    """Where a handler that does nothing else is late too, we may take three times as long."""
+    slow = samples([ours_s] * 300, bare_s)
+    result = result_of(samples([0.005] * 300), slow)
+    assert result["missed"] is is_missed
+    assert isinstance(result["busy"], dict)
+    assert result["busy"]["machine_allows"] is (bare_s <= 0.020)
 
 
 def test_table_has_a_line_a_handler_when_shown() -> None:

@@ -15,15 +15,28 @@ BENCH = Path(__file__).parents[2] / "bench" / "footprint.py"
 
 def measured(polls_mb: Sequence[float] = (40.0,) * 100, **changes: float) -> Footprint:
     """Return figures that meet every target, but for those that are given."""
-    figures = {"idle_mb": 50.0, "core_share": 0.002, "queue_mb": 100.0} | changes
-    return Footprint(polls=50_000, polls_mb=polls_mb, **figures)
+    figures = {
+        "idle_mb": 50.0,
+        "core_share": 0.002,
+        "queue_mb": 100.0,
+        "polls_a_s": 2.0,
+        "poll_s": 0.001,
+        "slower_after_a_pause": 1.0,
+    }
+    return Footprint(polls=50_000, polls_mb=polls_mb, **(figures | changes))
 
 
 def test_result_has_every_figure_when_all_is_well() -> None:
     """And says so."""
     result = result_of(measured())
     assert result["missed"] is False
-    assert result["idle"] == {"rss_mb": 50.0, "core_share": 0.002}
+    assert result["idle"] == {
+        "rss_mb": 50.0,
+        "core_share": 0.002,
+        "slower_after_a_pause": 1.0,
+        "machine_allows": True,
+        "awake_core_share": 0.002,
+    }
     assert result["queue"] == {"rss_mb": 100.0}
 
 
@@ -41,6 +54,19 @@ def test_result_has_every_figure_when_all_is_well() -> None:
 def test_target_is_missed_when_any_figure_is_too_large(figures: Footprint) -> None:
     """One suffices."""
     assert result_of(figures)["missed"] is True
+
+
+@pytest.mark.parametrize(
+    ("slower", "poll_s", "is_missed"),
+    [(3.0, 0.001, True), (3.1, 0.001, False), (3.1, 0.0016, True)],
+    ids=["even machine", "slow to wake", "too much awake as well"],
+)
+def test_poll_is_judged_awake_when_the_machine_is_slow_to_wake(
+    slower: float, poll_s: float, *, is_missed: bool
+) -> None:
+    """Two polls a second; the share after pauses is far too large."""
+    figures = measured(core_share=0.03, slower_after_a_pause=slower, poll_s=poll_s)
+    assert result_of(figures)["missed"] is is_missed
 
 
 def test_growth_does_not_count_what_the_start_takes() -> None:

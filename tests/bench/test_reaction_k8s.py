@@ -11,10 +11,14 @@ from reaction_k8s import EVERY, NODES, Phase, Reactions, nodes_for, plan, result
 BENCH = Path(__file__).parents[2] / "bench" / "reaction_k8s.py"
 
 
-def phase(flag_s: list[float], taint_s: list[float]) -> Phase:
+def phase(
+    flag_s: list[float], taint_s: list[float], bare: tuple[float, float] = (0.001, 0.01)
+) -> Phase:
     """Return what so many notices took, the first of them after a pause."""
-    cold = Reactions(flag_s[:1], taint_s[:1])
-    return Phase(cold, Reactions(flag_s[1:], taint_s[1:]), [0.2, 0.3])
+    count = len(flag_s)
+    every = (flag_s, taint_s, [bare[0]] * count, [bare[1]] * count)
+    cold, warm = Reactions(*(s[:1] for s in every)), Reactions(*(s[1:] for s in every))
+    return Phase(cold, warm, [0.2, 0.3])
 
 
 GOOD = phase([0.002] * 100, [0.02] * 100)
@@ -51,6 +55,27 @@ def test_target_is_missed_when_surely_more_than_one_in_a_hundred_is_late(
 
 
 @pytest.mark.parametrize(
+    ("flag_s", "taint_s", "bare", "is_missed"),
+    [
+        (0.006, 0.02, (0.005, 0.01), True),
+        (0.017, 0.02, (0.006, 0.01), False),
+        (0.019, 0.02, (0.006, 0.01), True),
+        (0.002, 0.17, (0.001, 0.06), False),
+        (0.002, 0.19, (0.001, 0.06), True),
+    ],
+    ids=["allowed", "flag three times", "flag more", "taint three times", "taint more"],
+)
+def test_bare_handler_sets_the_limit_when_the_machine_is_too_slow_for_a_target(
+    flag_s: float, taint_s: float, bare: tuple[float, float], *, is_missed: bool
+) -> None:
+    """Where a handler that does nothing else is late too, we may take three times as long."""
+    result = result_of(GOOD, phase([flag_s] * 100, [taint_s] * 100, bare))
+    assert result["missed"] is is_missed
+    assert isinstance(result["busy"], dict)
+    assert result["busy"]["machine_allows"] == {"flag": bare[0] <= 0.005, "taint": bare[1] <= 0.05}
+
+
+@pytest.mark.parametrize(
     ("notices", "nodes"), [(1, 1), (19, 1), (20, 2), (100, NODES), (1000, NODES)]
 )
 def test_every_tenth_notice_of_a_node_comes_after_a_pause(notices: int, nodes: int) -> None:
@@ -62,22 +87,10 @@ def test_every_tenth_notice_of_a_node_comes_after_a_pause(notices: int, nodes: i
 
 def test_table_has_a_line_a_figure_when_shown() -> None:
     """Idle before busy."""
+    figures = ("flag", "flag,", "taint", "taint,", "bare", "bare", "kubectl")
     lines = table(GOOD, GOOD).splitlines()[1:]
-    assert [line.split()[:2] for line in lines] == [
-        *(
-            ["idle", "flag"],
-            ["idle", "flag,"],
-            ["idle", "taint"],
-            ["idle", "taint,"],
-            ["idle", "kubectl"],
-        ),
-        *(
-            ["busy", "flag"],
-            ["busy", "flag,"],
-            ["busy", "taint"],
-            ["busy", "taint,"],
-            ["busy", "kubectl"],
-        ),
+    assert [tuple(line.split()[:2]) for line in lines] == [
+        (name, figure) for name in ("idle", "busy") for figure in figures
     ]
 
 

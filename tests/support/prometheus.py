@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs would be one more dependency for few tests
+from lab.child import end
 
 MONITORING = Path(__file__).parents[2] / "deploy" / "monitoring"
 RULES = MONITORING / "rules.yaml"
@@ -122,8 +123,7 @@ def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
         _wait_ready(f"http://127.0.0.1:{port}/-/ready", process, log)
         yield running
     finally:
-        process.terminate()
-        process.wait()
+        end(process)
 
 
 def free_port() -> int:

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import aiohttp
 import pytest
+from lab.child import end
 
 _JAR = "platform/pubsub-emulator/lib/cloud-pubsub-emulator-*-all.jar"
 _ROOTS = (Path("/usr/lib/google-cloud-sdk"), Path("/usr/share/google-cloud-sdk"))
@@ -79,8 +80,7 @@ def pubsub_emulator() -> Iterator[Emulator]:
         try:
             yield Emulator(f"http://127.0.0.1:{_port(log)}")
         finally:
-            process.terminate()
-            process.wait()
+            end(process)
 
 
 def _jar() -> Path | None:
