@@ -15,7 +15,7 @@ from pathlib import Path
 from signal import Signals
 from typing import NoReturn
 
-from watcher import check_config, console, daemon
+from watcher import check_config, console, start
 from watcher.cloud import AUTO, NONE
 from watcher.config import Config
 from watcher.doctor import command as doctor
@@ -114,7 +114,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _run(arguments: argparse.Namespace) -> int:
     config = _started(arguments)
-    daemon.run(config)
+    start.run(config)
     return 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import watcher
-from watcher import cli, daemon
+from watcher import cli, start
 
 
 def status(*argv: str) -> object:
@@ -101,7 +101,7 @@ def test_status_is_1_with_a_traceback_when_there_is_a_bug(
     def fail(_config: object) -> None:
         raise ExceptionGroup("unhandled", [TypeError("a bug")])
 
-    monkeypatch.setattr(daemon, "run", fail)
+    monkeypatch.setattr(start, "run", fail)
     assert status("run") == 1
     assert "TypeError: a bug" in caplog.text
 
@@ -112,7 +112,7 @@ def test_status_is_a_signals_when_a_person_interrupts(monkeypatch: pytest.Monkey
     def wait(_config: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(daemon, "run", wait)
+    monkeypatch.setattr(start, "run", wait)
     assert status("run") == 130
 
 

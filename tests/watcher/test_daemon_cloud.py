@@ -10,11 +10,11 @@ from tests.support.clocks import eventually
 from tests.support.watcher_process import WatcherProcess, control
 from watcher.cloud import Cloud
 from watcher.config import Config
-from watcher.daemon import _roads
 from watcher.errors import ConfigError
 from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
+from watcher.start import roads_of
 
 
 @pytest.mark.e2e
@@ -53,7 +53,7 @@ async def test_daemon_refuses_to_start_when_no_cloud_is_there_and_nothing_else_i
 
 def test_cloud_is_heard_when_only_the_firmware_names_it() -> None:
     """Its server may only not be up yet, and a daemon that does not run would not hear it then."""
-    roads = _roads(Config(), Cloud("aws", "the firmware says so", is_silent=True))
+    roads = roads_of(Config(), Cloud("aws", "the firmware says so", is_silent=True))
     assert "aws" in {road.cloud for road in roads}
     with pytest.raises(ConfigError, match="nothing to hear"):
-        _roads(Config(cloud="none"), Cloud("none", "as is set"))
+        roads_of(Config(cloud="none"), Cloud("none", "as is set"))

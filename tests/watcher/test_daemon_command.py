@@ -34,7 +34,7 @@ async def test_flag_follows_the_program_when_there_is_no_cloud(
     url = f"http://127.0.0.1:{unused_tcp_port}"
     first = await WatcherProcess.start(run_dir, url, *options)
     assert json.loads(await first.answers("/readyz", 200))["ready"]
-    assert "WARNING watcher.daemon cloud cloud=none why=no cloud has proved itself" in first.log
+    assert "WARNING watcher.start cloud cloud=none why=no cloud has proved itself" in first.log
     mouth.say('{"id": "a", "window_s": 100, "action": "reclaim"}')
     flag = await first.shows("stop")
     assert (flag["source"], flag["kind"], flag["action"]) == ("command", "preemption", "reclaim")
