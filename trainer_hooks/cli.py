@@ -14,6 +14,7 @@ from trainer_hooks.commands.lint_options import add_lint
 from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.commands.show import show
+from trainer_hooks.commands.stop_options import add_stop
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
@@ -80,6 +81,7 @@ def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
         "manifest": _manifest,
         "lint": _lint,
         "checkpoints": _checkpoints,
+        "stop": _stop,
     }
     return commands[options.command](options)
 
@@ -140,6 +142,14 @@ def _checkpoints(options: argparse.Namespace) -> int:
         ) from error
 
 
+def _stop(options: argparse.Namespace) -> int:
+    try:
+        from trainer_hooks.commands.stopping import stop_run  # noqa: PLC0415 - as above
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"stop needs the extra [torch] of reprieve: {error}") from error
+    return stop_run(options)
+
+
 def _manifest(options: argparse.Namespace) -> int:
     from trainer_hooks.commands.manifests import print_manifest  # noqa: PLC0415 - launch is quicker
 
@@ -184,6 +194,7 @@ def _parser() -> argparse.ArgumentParser:
         "(%(default)s); preemptions do not count, however many",
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
+    add_stop(commands)
     add_checkpoints(commands)
     add_manifests(commands)
     add_lint(commands)

@@ -44,6 +44,9 @@ WINDOWS_S: Mapping[str, float] = MappingProxyType(
 2026-11-30); every other kind has ``ASSUMED_S``."""
 
 
+USER = "user"
+"""The id of a stop that a user has asked for: the job is to end, and not to go on elsewhere."""
+
 DEADLINE_JITTER_S = 1.0
 """Smaller differences are two readings of one deadline, not news."""
 

@@ -14,8 +14,8 @@ from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome, Position
 from trainer_hooks.errors import SETUP_ERRORS
 from trainer_hooks.guard import Guard
+from trainer_hooks.hearing import Hearing
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, EXIT_DONE, EXIT_PREEMPTED
-from trainer_hooks.launched import open_launcher, told_grace_s
 from trainer_hooks.leave import COMMIT_ON_ERROR_S, Departure, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.overdue import Overdue
@@ -28,7 +28,6 @@ from trainer_hooks.save_rules import SaveRules
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.status import Status, TrainerState
-from trainer_hooks.stop import StopListener
 from trainer_hooks.telling import Witnesses, end_of, figures_of, last_word, outcome_of, progress_of
 from trainer_hooks.waste.records import Outcome as Ended
 from trainer_hooks.world import World
@@ -79,14 +78,17 @@ class Run:
                 self.recorder.note_met()
                 self.saves = Saves(rules, state, self.world, self.recorder)
                 self.step = self.saves.resumed_step
-                self._report.belong_to(rules.root, self.saves.attempt.number)
+                number = self.saves.attempt.number
+                self._report.belong_to(rules.root, number)
+                if self.world.is_coordinator:
+                    self._hearing.follow_requests(rules.root, number, lambda: self.step)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Give back what listening and guarding have taken."""
-        self._listener.close()
+        self._hearing.close()
         self.overdue.note_reached()
         self.guard.close()
         self._status.close()
@@ -180,21 +182,17 @@ class Run:
             exit_process(EXIT_PREEMPTED, is_save_abandoned=is_save_abandoned)
 
     def _meet(self) -> None:
-        grace_s = told_grace_s()
-        launcher = open_launcher()  # before meeting anybody: an orphan takes part in nothing
+        self._hearing = Hearing(self._on_news, self.guard.arm_for_good)
         self.world = World.connect()
         self.departure = Departure(self.world)
-        self._listener = StopListener(
-            self._on_news, launcher=launcher, grace_s=grace_s, on_orphaned=self.guard.arm_for_good
-        )
         self.agreement = StepAgreement(
             self.world,
-            self._listener.pending,
+            self._hearing.pending,
             self._on_stop,
             lambda: figures_of(self.pace, self.until, self.saves),
         )
         self.overdue = Overdue(threading.get_ident())
-        self._listener.start()
+        self._hearing.start()
         self._status.start()
 
     def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
@@ -222,7 +220,7 @@ class Run:
         if self.agreement.stop is not None:
             self._on_stop()
         self.agreement.notify()
-        if (heard := self._listener.pending()) is not None:
+        if (heard := self._hearing.pending()) is not None:
             self.recorder.note_notice(heard.id, is_stop=heard.is_stop)
 
     def _on_stop(self) -> None:
@@ -237,7 +235,7 @@ class Run:
                 return
             if stop.outcome is Outcome.STOP and not self.has_stopped:
                 self.overdue.expect()
-            own = self._listener.pending()
+            own = self._hearing.pending()
             self.guard.arm(self.agreement.deadline_s)
             self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)
 

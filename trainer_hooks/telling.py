@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from trainer_hooks.at_stop import Figures
 from trainer_hooks.decision import Decision, Outcome
+from trainer_hooks.flag import USER
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.pace import Pace
 from trainer_hooks.recorder import Recorder
@@ -45,6 +46,8 @@ def end_of(stop: Decision | None, *, is_finished: bool) -> Ended:
     """Return what the ledger is told by a rank that leaves in order."""
     if stop is None or is_finished:
         return Ended.FINISHED
+    if set(stop.causes) == {USER}:
+        return Ended.STOPPED  # no interruption: nothing was taken away
     return Ended.DRILLED if stop.is_drill else Ended.PREEMPTED
 
 
