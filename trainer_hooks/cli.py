@@ -15,6 +15,7 @@ from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
 from trainer_hooks.commands.show import show
 from trainer_hooks.commands.stop_options import add_stop
+from trainer_hooks.commands.store_options import add_store
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
@@ -82,6 +83,7 @@ def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
         "lint": _lint,
         "checkpoints": _checkpoints,
         "stop": _stop,
+        "store": _store,
     }
     return commands[options.command](options)
 
@@ -111,6 +113,16 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
     return finish(
         launch(torchruns, window_s=options.window, max_crashes=options.max_crashes, leave=leave)
     )
+
+
+def _store(options: argparse.Namespace) -> int:
+    try:
+        from trainer_hooks.launch.store import serve_store  # noqa: PLC0415 - --help needs no torch
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"store needs PyTorch, the extra [torch] of reprieve: {error}") from error
+    host, port = options.listen
+    serve_store(host, port, announce=lambda where: show(f"ready listen={where}"))
+    return 0
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -195,6 +207,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     add_stop(commands)
+    add_store(commands)
     add_checkpoints(commands)
     add_manifests(commands)
     add_lint(commands)
