@@ -131,7 +131,9 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--checkpoint-dir", type=Path, required=True, help="shared by all ranks")
+    parser.add_argument(
+        "--checkpoint-dir", required=True, help="a path that all ranks share, or a URL"
+    )
     parser.add_argument("--steps", type=int, default=300, help="where the run ends")
     parser.add_argument(
         "--save-every", type=steps_or_word, default=50, help="steps between checkpoints, or auto"

@@ -30,3 +30,12 @@ def signals_as_before() -> Iterator[None]:
 def _signals() -> tuple[object, ...]:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     return (mask, *(signal.getsignal(number) for number in _STOP))
+
+
+@pytest.fixture(scope="session")
+def weed_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run SeaweedFS, a real S3 server, with a bucket; the session's tests share it."""
+    from tests.support.s3_server import seaweedfs  # noqa: PLC0415 - most tests need none of it
+
+    with seaweedfs(tmp_path_factory.mktemp("weed")) as endpoint:
+        yield endpoint

@@ -10,10 +10,9 @@ from typing import Protocol
 
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.in_flight import SaveInFlight
-from trainer_hooks.save_rules import SaveRules
+from trainer_hooks.waste.auto import AutoInterval
 from trainer_hooks.waste.chooser import Chooser
 from trainer_hooks.waste.past import Past
-from trainer_hooks.waste.records import Begin
 from trainer_hooks.world import World
 
 
@@ -124,7 +123,7 @@ class OwnCadence:
 
 
 def open_cadence(
-    rules: SaveRules, world: World, marker: CommitMarker | None, begin: Begin | None
+    save_every: int | AutoInterval, world: World, marker: CommitMarker | None, past: Past | None
 ) -> Cadence:
     """Return the rhythm of a start: the one in force, unless another has become better by now.
 
@@ -132,17 +131,16 @@ def open_cadence(
     save: where interruptions have become more frequent than saves, that one would never come.
 
     Args:
-        rules: What the user has said.
+        save_every: What the user has said.
         world: The ranks.
         marker: Of the checkpoint that all have resumed from; None for a fresh start.
-        begin: Of this attempt, on rank 0; None on the others.
+        past: What earlier starts have measured, on rank 0; None on the others.
     """
-    auto = rules.save_every
-    if isinstance(auto, int):
-        return EverySteps(auto)
-    chooser = None if begin is None else Chooser(auto, Past(rules.root, begin).get)
+    if isinstance(save_every, int):
+        return EverySteps(save_every)
+    chooser = None if past is None else Chooser(save_every, past.get)
     if marker is None:
-        return OwnCadence(auto.first_steps, 0, chooser)
+        return OwnCadence(save_every.first_steps, 0, chooser)
     every_steps = max(1, marker.save_every_steps)
     if chooser is not None:
         chooser.state_bytes = marker.state_bytes

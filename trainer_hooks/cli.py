@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from trainer_hooks.checkpoint.ledger_home import LedgerHome
+from trainer_hooks.checkpoint.place import place_of
 from trainer_hooks.commands.lint_options import add_lint
 from trainer_hooks.commands.manifest_options import add_manifests
 from trainer_hooks.commands.options import add_checkpoints
@@ -133,7 +135,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    show(run_report(options))
+    show(run_report(options, LedgerHome(place_of(options.directory)).path))
     return 0
 
 

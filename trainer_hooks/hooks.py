@@ -15,11 +15,11 @@ from trainer_hooks.health.figures import Figure
 from trainer_hooks.health.guards import Guards, Health, Watched
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
-from trainer_hooks.save_rules import SaveRules, directory_of
+from trainer_hooks.save_rules import SaveRules
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.step_log import StepLog, open_step_log
-from trainer_hooks.waste.auto import AutoInterval, parse_save_every
+from trainer_hooks.waste.auto import AutoInterval
 
 B = TypeVar("B")
 
@@ -41,7 +41,8 @@ class TrainerHooks:
 
     Args:
         state: Everything that must come back.
-        checkpoint_dir: The same storage on all ranks; made if need be.
+        checkpoint_dir: A path on storage that all ranks share, made if need be; or the URL of a
+            place in a bucket: ``s3://``, ``gs://``, ``az://`` (docs/checkpoints.md).
         save_every: Steps between saves; or ``"auto"``, as many as waste least by what the run
             measures; or ``"5%"``, as many as make stalls take that share of the time; or an
             AutoInterval, which says more (docs/waste.md).
@@ -74,12 +75,7 @@ class TrainerHooks:
         self._state = state
         self._run = Run(exits=exit_on_preempt)
         try:
-            self._rules = SaveRules(
-                root=directory_of(checkpoint_dir),
-                save_every=parse_save_every(save_every),
-                keep=Keep(last=keep) if isinstance(keep, int) else keep,
-                verify=verify,
-            )
+            self._rules = SaveRules.told(checkpoint_dir, save_every, keep, verify)
         except SETUP_ERRORS as error:
             self._run.refuse(error)
             raise

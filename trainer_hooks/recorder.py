@@ -33,6 +33,8 @@ class Recorder:
         self._step_began_s = now_s()
         self._ledger: Ledger | None = None
         self._tally: Tally | None = None
+        self.on_close: Callable[[], object] = bool
+        """Called once the ledger is closed."""
         self._heard = ""
         self._heard_stop = ""
         self.stop_heard_at: float | None = None
@@ -128,6 +130,7 @@ class Recorder:
         ledger, self._ledger = self._ledger, None
         if ledger is not None:
             ledger.close(outcome, step)
+            self.on_close()
 
     def _at(self, seconds: float) -> float:
         return seconds + self._offset_s

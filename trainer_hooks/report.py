@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.results import RankResult, RankState, report_result
 
@@ -16,9 +17,10 @@ class Report:
         self._root: str | None = None
         self._attempt: int | None = None
 
-    def belong_to(self, root: Path, attempt: int) -> None:
+    def belong_to(self, root: Place, attempt: int) -> None:
         """Note which attempt this is, and of which run."""
-        self._root, self._attempt = str(root.absolute()), attempt
+        self._root = str(root.absolute() if isinstance(root, Path) else root)
+        self._attempt = attempt
 
     def note(self, what: str, at: float | None = None) -> None:
         """Note when something happened, as seconds of Unix time; the first time counts."""

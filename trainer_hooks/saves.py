@@ -3,11 +3,12 @@
 import logging
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from trainer_hooks.cadence import open_cadence
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.layout import Attempt
+from trainer_hooks.checkpoint.ledger_home import LedgerHome
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
@@ -18,6 +19,7 @@ from trainer_hooks.errors import CheckpointError
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.save_rules import SaveRules
 from trainer_hooks.state import TrainState
+from trainer_hooks.waste.past import Past
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
@@ -55,16 +57,21 @@ class Saves:
         self.verified = Verified(rules.root if world.is_coordinator else None)
         if self._resumed is not None and rules.verify == Verify.ALL:
             self.verified.note()
-        begin = None
+        begin, self._ledger = None, None
         if world.is_coordinator:
+            self._ledger = LedgerHome(rules.root)
+            recorder.on_close = self._ledger.close
             begin = recorder.open(
-                rules.root,
+                self._ledger.path,
                 (self.attempt.number, self.attempt.token),
                 ranks=world.size,
                 resumed_step=self.resumed_step,
             )
         marker = None if self._resumed is None else self._resumed.marker
-        self._cadence = open_cadence(rules, world, marker, begin)
+        past = None
+        if begin is not None and self._ledger is not None and rules.save_every_is_chosen:
+            past = Past(self._ledger.path, begin)
+        self._cadence = open_cadence(rules.save_every, world, marker, past)
         self._checkpointer = Checkpointer(
             rules.root, world, self.attempt, save_every_steps=self._cadence.every_steps
         )
@@ -200,9 +207,11 @@ class Saves:
         if self._retention is not None:
             self._retention.after_commit()
         self.verified.look()
+        if self._ledger is not None:
+            self._ledger.put()
 
 
-def _start_attempt(root: Path, world: World) -> Attempt:
+def _start_attempt(root: Place, world: World) -> Attempt:
     """Let the coordinator start an attempt; raise on all ranks what it has met."""
     attempt, failure = None, None
     if world.is_coordinator:

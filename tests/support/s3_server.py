@@ -8,6 +8,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
 
 from trainer_hooks.checkpoint.place import ObjectPlace, place_of
 
@@ -26,7 +30,7 @@ VARIABLES = {
 
 @contextmanager
 def seaweedfs(directory: Path) -> Iterator[str]:
-    """Run SeaweedFS, whose puts can be conditional; yield its endpoint."""
+    """Run SeaweedFS, whose puts can be conditional, with a bucket; yield its endpoint."""
     s3, master, volume, filer, *of_grpc = _free_ports(8)
     identity = {
         "name": "test",
@@ -45,7 +49,11 @@ def seaweedfs(directory: Path) -> Iterator[str]:
         "-volume.max=20",
     ]  # fmt: skip
     with _running([*map(str, command)], s3, directory / "weed.log"):
-        yield f"http://127.0.0.1:{s3}"
+        endpoint = f"http://127.0.0.1:{s3}"
+        client = s3_client(endpoint)
+        client.create_bucket(Bucket=BUCKET)
+        client.close()
+        yield endpoint
 
 
 @contextmanager
@@ -62,6 +70,24 @@ def rclone(directory: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
+def s3_client(endpoint: str) -> Any:  # noqa: ANN401 - boto3 has no types
+    """Return another client than ours."""
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=_KEY,
+        aws_secret_access_key=_SECRET,
+        region_name="us-east-1",
+    )
+
+
+def use_server(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    """Let this process and those that it starts find a server in their environment."""
+    for variable, value in VARIABLES.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("AWS_ENDPOINT", endpoint)
+
+
 def bucket_at(run: str) -> ObjectPlace:
     """Return a part of the test's bucket; the endpoint comes from the environment."""
     place = place_of(f"s3://{BUCKET}/{run}")
@@ -71,6 +97,8 @@ def bucket_at(run: str) -> ObjectPlace:
 
 @contextmanager
 def _running(command: list[str], port: int, log: Path) -> Iterator[None]:
+    if not Path(command[0]).exists():
+        pytest.skip(f"{Path(command[0]).name} is not installed: see requirements/dev.txt")
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:

@@ -27,6 +27,8 @@ class Tiny:
 
     checkpoint_dir: Path
     log_dir: Path
+    checkpoint_url: str | None = None
+    """Instead of the directory."""
     steps: int = 30
     save_every: int | str | AutoInterval = 10
     step_s: float = 0.01
@@ -72,7 +74,7 @@ class Tiny:
         )
         with TrainerHooks(
             state,
-            checkpoint_dir=self.checkpoint_dir,
+            checkpoint_dir=self.checkpoint_url or self.checkpoint_dir,
             save_every=self.save_every,
             always_stop=self.always_stop,
             health=self.health,

@@ -23,10 +23,13 @@ def main() -> None:
 
     if sys.argv[4:] == ["remove-results"]:
         shutil.rmtree(os.environ["REPRIEVE_RESULT_DIR"], ignore_errors=True)
-    checkpoints, log_dir = Path(sys.argv[1]), Path(sys.argv[2])
-    Tiny(checkpoint_dir=checkpoints, log_dir=log_dir, in_step=in_step).train(
-        int(os.environ["RANK"])
+    run = Tiny(
+        checkpoint_dir=Path(sys.argv[1]),
+        checkpoint_url=sys.argv[1],
+        log_dir=Path(sys.argv[2]),
+        in_step=in_step,
     )
+    run.train(int(os.environ["RANK"]))
 
 
 if __name__ == "__main__":

@@ -113,7 +113,8 @@ def test_checkpoint_before_is_taken_when_three_attempts_have_died(node: Node) ->
     ("options", "why"),
     [
         ({"save_every": 0}, "save_every counts steps"),
-        ({"checkpoint_dir": "s3://bucket/run"}, "a path that all ranks share, not a URL"),
+        ({"checkpoint_dir": "ftp://host/run"}, "is in no store that is known"),
+        ({"checkpoint_dir": Path("s3://bucket/run")}, "was a URL before it became a Path"),
         ({"keep": 0}, "at least the last checkpoint is kept"),
         ({"verify": "some"}, r"verify is one of \['sizes', 'all'\], not 'some'"),
     ],

@@ -34,6 +34,8 @@ PROBES = ".probes"
 _PATIENCE = timedelta(seconds=60)
 """A store that is in trouble for longer fails the save; training goes on."""
 
+_PIECE_BYTES = 32 * 1024 * 1024
+
 
 class Bucket:
     """A bucket, or a part of one. Credentials and endpoint come from the usual variables.
@@ -50,6 +52,10 @@ class Bucket:
         self._store = _open(self.url)
         self._probing = threading.Lock()
         self._creates_once: bool | None = None
+
+    def __reduce__(self) -> tuple[type["Bucket"], tuple[str]]:
+        """Let another rank open it for itself."""
+        return Bucket, (self.url,)
 
     def children(self, key: str) -> list[str]:
         """Return the names directly under a key, of objects and of what has some under it."""
@@ -85,10 +91,13 @@ class Bucket:
             return bytes(obstore.get(self._store, key).bytes())
 
     def chunks(self, key: str) -> Iterator[bytes]:
-        """Yield an object piece by piece."""
-        with self._told(key):
-            for chunk in obstore.get(self._store, key).stream():
-                yield bytes(chunk)
+        """Yield an object piece by piece, each by a request that can be made again."""
+        size = self.size(key)
+        if size <= _PIECE_BYTES:
+            yield self.get(key)
+            return
+        for start in range(0, size, _PIECE_BYTES):
+            yield self.get_range(key, start, min(_PIECE_BYTES, size - start))
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """Return a part of an object."""
@@ -96,9 +105,9 @@ class Bucket:
             return bytes(obstore.get_range(self._store, key, start=start, length=length))
 
     def put(self, key: str, data: bytes) -> None:
-        """Write or replace an object."""
+        """Write or replace an object, in one request: what a multipart one leaves is not listed."""
         with self._told(key):
-            obstore.put(self._store, key, data)
+            obstore.put(self._store, key, data, use_multipart=False)
 
     def create(self, key: str, data: bytes) -> None:
         """Create an object.

@@ -14,7 +14,9 @@ log = logging.getLogger(__name__)
 
 _PARTS = ("state", "manifest")
 _TEMPORARY = r"\.[0-9a-f]{8}\.tmp"
-_OURS = re.compile(rf"__\d+_\d+\.distcp|\.metadata(\.tmp)?|\.{MARKER}{_TEMPORARY}", re.ASCII)
+_OURS = re.compile(
+    rf"__\d+_\d+\.distcp(\.\d+)?|\.metadata(\.tmp)?|\.{MARKER}{_TEMPORARY}", re.ASCII
+)
 _OURS_IN_PARTS = re.compile(rf"rank_\d+\.json|\.rank_\d+\.json{_TEMPORARY}", re.ASCII)
 
 

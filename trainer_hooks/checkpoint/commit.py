@@ -24,7 +24,7 @@ from trainer_hooks.checkpoint.layout import (
 )
 from trainer_hooks.checkpoint.manifest import FileEntry, read_manifests, sealed
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
-from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.checkpoint.place import ObjectPlace, Place, sizes_in
 from trainer_hooks.errors import CheckpointError, DirectoryError, FencedError
 
 log = logging.getLogger(__name__)
@@ -138,8 +138,7 @@ def commit(
     """
     directory = root / str(name)
     files = read_manifests(directory, world_size)
-    for entry in files:
-        _check_length(directory, entry)
+    _check_lengths(directory, files)
     check_fence(root, name.attempt)
     marker = CommitMarker(
         name=name,
@@ -192,14 +191,21 @@ def check_fence(root: Place, attempt: Attempt) -> None:
         )
 
 
-def _check_length(directory: Place, entry: FileEntry) -> None:
-    path = directory / entry.name
+def _check_lengths(directory: Place, files: list[FileEntry]) -> None:
     try:
-        size = path.stat(follow_symlinks=False).st_size
+        objects = sizes_in(directory) if isinstance(directory, ObjectPlace) else None
     except OSError as error:
-        raise CheckpointError(f"{path} is in a manifest and not on disk") from error
-    if size != entry.size:
-        raise CheckpointError(f"{path} has {size} bytes, its manifest says {entry.size}")
+        raise CheckpointError(f"{directory} cannot be read: {error}") from error
+    for entry in files:
+        path = directory / entry.name
+        try:
+            size = (
+                path.stat(follow_symlinks=False).st_size if objects is None else objects[entry.name]
+            )
+        except (OSError, KeyError) as error:
+            raise CheckpointError(f"{path} is in a manifest and not on disk") from error
+        if size != entry.size:
+            raise CheckpointError(f"{path} has {size} bytes, its manifest says {entry.size}")
 
 
 def _attempt_numbers(attempts: Place) -> list[int]:

@@ -18,7 +18,10 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from trainer_hooks.checkpoint.manifest import FileEntry
+from trainer_hooks.checkpoint.layout import is_shard
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of
+from trainer_hooks.checkpoint.parts import PartedStream
+from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.errors import CheckpointError
 
 
@@ -77,12 +80,63 @@ class _DigestingFileSystem(FileSystem):
         self.entries[name] = FileEntry(name, entry.size, entry.digest)
 
 
+class _DigestingBucket(FileSystem):
+    """The same in a bucket: shards go up in parts, the index as one object."""
+
+    def __init__(self, directory: ObjectPlace) -> None:
+        self._directory = directory
+        self.entries: dict[str, FileEntry] = {}
+
+    @contextmanager
+    def create_stream(
+        self, path: str | os.PathLike[str], mode: str
+    ) -> Generator[io.IOBase, None, None]:
+        name = Path(path).name
+        if mode != "wb" or not is_shard(name):
+            index = io.BytesIO()
+            yield index
+            self._put(name.removesuffix(".tmp"), index.getvalue())
+            return
+        stream = PartedStream(self._directory, name)
+        try:
+            yield stream
+            stream.close()
+        finally:
+            stream.abandon()
+        self.entries.update({entry.name: entry for entry in stream.entries})
+
+    def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
+        """Do nothing: an object that is put is whole or absent under its own name."""
+
+    def mkdir(self, path: str | os.PathLike[str]) -> None:
+        """Do nothing: there are no directories."""
+
+    def exists(self, _: str | os.PathLike[str]) -> bool:
+        """Answer for a directory that was just reserved."""
+        return False
+
+    def _put(self, name: str, data: bytes) -> None:
+        place = self._directory / name
+        place.bucket.put(place.key, data)
+        self.entries[name] = FileEntry(name, len(data), digest_of(data))
+
+
 class DigestingWriter(FileSystemWriter):
     """Writes one rank's shards and ``.metadata``; ``files`` then names what it has written."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, single_file_per_rank=True, sync_files=True, thread_count=1)
-        self.fs: _DigestingFileSystem = _DigestingFileSystem(directory)
+    def __init__(self, directory: Place) -> None:
+        is_file_system = isinstance(directory, Path)
+        super().__init__(
+            directory if isinstance(directory, Path) else "",
+            single_file_per_rank=True,
+            sync_files=is_file_system,  # or torch syncs the whole machine for want of a file
+            thread_count=1,
+        )
+        self.fs: _DigestingFileSystem | _DigestingBucket = (
+            _DigestingFileSystem(directory)
+            if isinstance(directory, Path)
+            else _DigestingBucket(directory)
+        )
 
     @property
     def files(self) -> list[FileEntry]:

@@ -1,11 +1,11 @@
 """One save between staging and its end."""
 
 import threading
-from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.digest import DigestingWriter
 from trainer_hooks.checkpoint.layout import SaveName
+from trainer_hooks.checkpoint.place import Place
 
 
 class SaveInFlight:
@@ -15,7 +15,7 @@ class SaveInFlight:
     """What was committed, on the coordinator. Read it after ``ended``."""
 
     def __init__(
-        self, name: SaveName, directory: Path, writer: DigestingWriter, began_s: float
+        self, name: SaveName, directory: Place, writer: DigestingWriter, began_s: float
     ) -> None:
         self.began_s = began_s
         """When it began, on the monotonic clock."""

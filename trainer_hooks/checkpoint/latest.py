@@ -7,6 +7,7 @@ a crash may lie between the marker and it.
 import logging
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file, unseale
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.place import ObjectPlace, Place, read_json, sizes_in
 from trainer_hooks.checkpoint.removal import TOMBSTONE, was_committed
+from trainer_hooks.checkpoint.shards import READERS
 from trainer_hooks.errors import CheckpointError, UncommittedError, UntrustedFileError
 from trainer_hooks.untrusted import Json
 
@@ -143,9 +145,16 @@ def damaged_files(
     """Read every ``shares``-th file from ``share`` on and return the names whose bytes differ.
 
     Each rank calls it with its own share, so that each file is read by exactly one of them.
-    ``on_bytes`` is told how many have been read since the last time, to show how far it is.
+    ``on_bytes`` is told how many have been read since the last time, to show how far it is; of
+    objects in a bucket by several threads.
     """
     mine = checkpoint.marker.files[share::shares]
+    if isinstance(checkpoint.path, ObjectPlace):  # where the first byte is slow, and many are not
+        with ThreadPoolExecutor(READERS, thread_name_prefix="reprieve-digest") as pool:
+            intact = list(
+                pool.map(lambda entry: _is_intact(checkpoint.path, entry, on_bytes), mine)
+            )
+        return [entry.name for entry, is_intact in zip(mine, intact, strict=True) if not is_intact]
     return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry, on_bytes)]
 
 

@@ -4,7 +4,7 @@
 
     root/
       step_000000300.a17-5f3c/     one save, by the 17th attempt to run this job
-        __0_0.distcp ...           shards, written by DCP
+        __0_0.distcp ...           shards, written by DCP; in a bucket in parts, __0_0.distcp.00000
         .metadata                  DCP's index of the shards
         state/rank_00003.json      what is not a tensor, and this rank's RNG
         manifest/rank_00003.json   what this rank has written: name, size, digest
@@ -25,6 +25,7 @@ LATEST = "LATEST"
 ATTEMPTS = ".attempts"
 
 _NAME = re.compile(r"step_(\d{9,18})\.a(\d{1,18})-([0-9a-f]{4,16})", re.ASCII)
+_SHARD = re.compile(r".+\.distcp(\.\d{5,9})?", re.ASCII)
 _PLAIN_FILE = re.compile(r"(state/|manifest/)?(?!\.\.?\Z)[\w.-]{1,128}", re.ASCII)
 
 
@@ -70,8 +71,8 @@ def manifest_file(rank: int) -> str:
 
 
 def is_shard(name: str) -> bool:
-    """Tell whether a file of a save is one of DCP's, which hold the tensors."""
-    return name.endswith(".distcp")
+    """Tell whether a file of a save is one of DCP's, which hold the tensors, or a part of one."""
+    return _SHARD.fullmatch(name) is not None
 
 
 def is_plain_name(name: str) -> bool:

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from trainer_hooks.checkpoint.bucket import Bucket
 
 SCHEMES = ("s3://", "gs://", "az://", "file://")
+_SHORT_OF_A_SLASH = re.compile(r"(s3|gs|az|file):/(?!/)")
 _READ_AT_ONCE = 8 * 1024 * 1024
 
 
@@ -156,6 +158,8 @@ def place_of(text: str | os.PathLike[str]) -> Place:
             installed.
     """
     url = os.fspath(text)
+    if _SHORT_OF_A_SLASH.match(url):
+        raise ConfigError(f"{url} was a URL before it became a Path: pass the text as it is")
     if "://" not in url:
         return Path(url)
     if not url.startswith(SCHEMES):

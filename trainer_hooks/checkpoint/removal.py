@@ -95,6 +95,15 @@ def delete_uncommitted(root: Place, name: SaveName) -> bool:
     return finish_deletion(root, name)
 
 
+def discard(root: Place, name: SaveName) -> None:
+    """Delete a save that has failed, and in which nobody writes any more.
+
+    What cannot be deleted is left for the next attempt, which sweeps it.
+    """
+    with contextlib.suppress(CheckpointError):
+        delete_uncommitted(root, name)
+
+
 def finish_deletion(root: Place, name: SaveName) -> bool:
     """Remove the data of a save that has its tombstone, then the tombstone.
 

@@ -109,11 +109,12 @@ def resume(
     if world.is_coordinator:
         whole = committed(root) if attempt is None else to_try(root, attempt)
     while True:
-        path, failure = world.from_coordinator(_choose(root, whole, world))
+        name, failure = world.from_coordinator(_choose(root, whole, world))
         if failure is not None:
             raise failure
-        if path is None:
+        if name is None:
             return None
+        path = root / name
         try:
             point, damage = _try(path, state, world, verify)
         except StateError:
@@ -127,8 +128,8 @@ def resume(
 
 def _choose(
     root: Place, whole: Iterator[Checkpoint], world: World
-) -> tuple[Place | None, CheckpointError | None]:
-    """Return the next checkpoint to try, or nothing at a fresh start, or why there is neither.
+) -> tuple[str | None, CheckpointError | None]:
+    """Return which checkpoint to try, or nothing at a fresh start, or why there is neither.
 
     Only the coordinator chooses; what it meets is raised on all ranks, or they would wait for it.
     """
@@ -145,7 +146,7 @@ def _choose(
             "one from a copy, take one out of quarantine if it is in, or move them away to start "
             "from the beginning"
         )
-    return (None if chosen is None else chosen.path), None
+    return (None if chosen is None else chosen.path.name), None
 
 
 def _try(

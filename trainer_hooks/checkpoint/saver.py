@@ -7,7 +7,6 @@ beside the training.
 """
 
 import logging
-import shutil
 import threading
 import time
 import warnings
@@ -15,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
-from pathlib import Path
 from typing import cast
 
 from torch.distributed.checkpoint import async_save
@@ -27,8 +25,10 @@ from trainer_hooks.checkpoint.digest import DigestingWriter
 from trainer_hooks.checkpoint.in_flight import SaveInFlight
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import write_manifest
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.planner import LowestRankBuffers
 from trainer_hooks.checkpoint.rank_state import write_rank_state
+from trainer_hooks.checkpoint.removal import discard
 from trainer_hooks.checkpoint.staging import open_stager
 from trainer_hooks.checkpoint.vote import Vote
 from trainer_hooks.clock import seconds_left
@@ -61,7 +61,7 @@ class Checkpointer:
 
     def __init__(
         self,
-        root: Path,
+        root: Place,
         world: World,
         attempt: Attempt,
         *,
@@ -235,7 +235,7 @@ class Checkpointer:
             return f"ranks {missing} did not finish within {self._timeout.total_seconds():.0f} s"
         if failures:
             if vote.is_over(within_s=LAST_VOTES_S):  # nobody writes there any more
-                shutil.rmtree(save.directory, ignore_errors=True)  # a full disk wants the room
+                discard(self._root, save.name)  # a full disk wants the room
             return "; ".join(failures)
         try:
             save.marker = commit(

@@ -11,6 +11,7 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.latest import Checkpoint
 from trainer_hooks.checkpoint.metadata import SafeReader
+from trainer_hooks.checkpoint.parts import whole_name
 from trainer_hooks.errors import CheckpointError
 
 _AT_ONCE_BYTES = 512 * 1024 * 1024
@@ -28,7 +29,7 @@ class TensorIndex:
         self._path = checkpoint.path
         self._reader = SafeReader(checkpoint.path)
         metadata = self._reader.read_metadata()
-        known = {entry.name for entry in checkpoint.marker.files}
+        known = {whole_name(entry.name) for entry in checkpoint.marker.files}
         for item in (metadata.storage_data or {}).values():
             if item.relative_path not in known:
                 raise CheckpointError(

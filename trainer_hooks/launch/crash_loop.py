@@ -6,14 +6,16 @@ Preemptions are counted apart and only reported. They are nobody's fault, and en
 """
 
 import logging
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
+from trainer_hooks.checkpoint.durable import write_file
 from trainer_hooks.checkpoint.latest import latest_committed
-from trainer_hooks.errors import CheckpointError
+from trainer_hooks.checkpoint.place import Place, place_of
+from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.launch.exit_codes import (
     EXIT_CONFIG,
     EXIT_CRASH_LOOP,
@@ -63,30 +65,31 @@ def code_in_a_row(
         return code, ""
     for result in results:
         if result is not None and result.root is not None and result.attempt is not None:
-            row = note_end(Path(result.root), result.attempt, end)
+            row = note_end(result.root, result.attempt, end)
             return _judged(code, end, row, max_crashes)
     return code, ""
 
 
-def note_end(root: Path, attempt: int, end: End) -> Row:
+def note_end(root: str | os.PathLike[str], attempt: int, end: End) -> Row:
     """Leave word of how an attempt has ended; the launchers of all its nodes may.
 
     Args:
-        root: The checkpoint directory.
+        root: The checkpoint directory, a path or a URL.
         attempt: Its number.
         end: How.
 
     Returns:
         The row, this one included; an empty one if it cannot be told, which is no reason to fail.
     """
-    folder = root / FOLDER
     try:
+        place = place_of(root)
+        folder = place / FOLDER
         folder.mkdir(exist_ok=True)
-        (folder / f"a{attempt}.{end}").touch()
-        newest = latest_committed(root)
+        write_file(folder / f"a{attempt}.{end}", b"")
+        newest = latest_committed(place)
         since = 0 if newest is None else newest.marker.name.attempt.number
         return _row(folder, since)
-    except (OSError, CheckpointError) as error:
+    except (OSError, CheckpointError, ConfigError) as error:
         log.warning("how often this job has crashed in a row is not known: %s", error)
         return Row()
 
@@ -102,7 +105,7 @@ def _judged(code: int, end: End, row: Row, max_crashes: int) -> tuple[int, str]:
     return code, f"; crash {row.crashes} of {max_crashes} {without}" if row.crashes else ""
 
 
-def _row(folder: Path, since: int) -> Row:
+def _row(folder: Place, since: int) -> Row:
     """Count the ends after an attempt, and forget those before."""
     counts = dict.fromkeys(End, 0)
     for path, attempt, end in _ends(folder):
@@ -113,7 +116,8 @@ def _row(folder: Path, since: int) -> Row:
     return Row(crashes=counts[End.CRASHED], preemptions=counts[End.PREEMPTED])
 
 
-def _ends(folder: Path) -> Iterator[tuple[Path, int, End]]:
-    for path in list(folder.iterdir()):
+def _ends(folder: Place) -> Iterator[tuple[Place, int, End]]:
+    entries: list[Place] = list(folder.iterdir())
+    for path in entries:
         if match := _NAME.fullmatch(path.name):
             yield path, int(match[1]), End(match[2])

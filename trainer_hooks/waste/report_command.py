@@ -33,21 +33,25 @@ def add_report_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="its checkpoint directory")
+    parser.add_argument("directory", metavar="DIR", help="its checkpoint directory, or its URL")
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
         "--plot", type=picture_path, metavar="FILE", help="draw it: .png or .html (extra [plot])"
     )
 
 
-def run_report(options: argparse.Namespace) -> str:
+def run_report(options: argparse.Namespace, root: Path) -> str:
     """Return a report, in words or as JSON.
+
+    Args:
+        options: What was asked for.
+        root: The directory that has the ledger in it.
 
     Raises:
         ConfigError: There is no ledger, or a picture is asked for and not possible.
         UntrustedFileError: A file of the ledger is none of ours.
     """
-    report = make_report(options.directory)
+    report = make_report(root)
     if options.plot is not None:
         from trainer_hooks.waste.report_plot import plot_report  # noqa: PLC0415 - an extra
 

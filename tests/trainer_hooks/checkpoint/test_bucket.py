@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
 
-from tests.support.s3_server import BUCKET, VARIABLES, bucket_at, rclone, seaweedfs
+from tests.support.s3_server import bucket_at, rclone, use_server
 from tests.support.saving import commit_save, on_disk, write_save
 from tests.support.trained import saved
 from tests.support.training import Run
@@ -33,22 +32,6 @@ STORES = ["file", pytest.param("seaweedfs", marks=pytest.mark.ranks),
 
 
 @pytest.fixture(scope="module")
-def weed_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Run SeaweedFS, with a bucket."""
-    with seaweedfs(tmp_path_factory.mktemp("weed")) as endpoint:
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            aws_access_key_id=VARIABLES["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=VARIABLES["AWS_SECRET_ACCESS_KEY"],
-            region_name="us-east-1",
-        )
-        client.create_bucket(Bucket=BUCKET)
-        client.close()
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
 def rclone_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Run rclone, with a bucket."""
     with rclone(tmp_path_factory.mktemp("rclone")) as endpoint:
@@ -65,9 +48,7 @@ def root(
         assert isinstance(place, ObjectPlace)
         return place
     name = "weed_endpoint" if request.param == "seaweedfs" else "rclone_endpoint"
-    for variable, value in VARIABLES.items():
-        monkeypatch.setenv(variable, value)
-    monkeypatch.setenv("AWS_ENDPOINT", request.getfixturevalue(name))
+    use_server(monkeypatch, request.getfixturevalue(name))
     return bucket_at(tmp_path.name)
 
 
@@ -194,9 +175,7 @@ def test_error_is_raised_when_the_bucket_is_not_there(
     weed_endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not taken for an empty one."""
-    for variable, value in VARIABLES.items():
-        monkeypatch.setenv(variable, value)
-    monkeypatch.setenv("AWS_ENDPOINT", weed_endpoint)
+    use_server(monkeypatch, weed_endpoint)
     place = place_of("s3://no-such-bucket/run")
     with pytest.raises(CheckpointError, match="cannot be read"):
         latest_committed(place)

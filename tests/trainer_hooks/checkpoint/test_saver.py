@@ -165,7 +165,7 @@ def test_training_goes_on_when_a_write_fails(
     checkpointer: Checkpointer, run: Run, call: tuple[Any, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The reason is logged, the room given back, the old checkpoint stands, the next save works."""
-    root = checkpointer._root
+    root = on_disk(checkpointer._root)
     assert save(checkpointer, run, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(*call, no_space)
