@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from trainer_hooks.checkpoint.durable import create_file, sync_directory, write_file
+from trainer_hooks.checkpoint.durable import create_file, make_directory, sync_directory, write_file
 from trainer_hooks.checkpoint.exported import refuse_export
 from trainer_hooks.checkpoint.layout import (
     ATTEMPTS,
@@ -84,7 +84,7 @@ def start_attempt(root: Place) -> Attempt:
     attempts = root / ATTEMPTS
     try:
         refuse_export(root)
-        attempts.mkdir(parents=True, exist_ok=True)
+        make_directory(attempts)
         while True:
             known = _attempt_numbers(attempts)
             number = 1 + max([*known, *(name.attempt.number for name in saves(root))], default=0)

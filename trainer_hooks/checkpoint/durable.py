@@ -4,6 +4,7 @@
 put into a bucket is both.
 """
 
+import contextlib
 import errno
 import os
 import secrets
@@ -23,6 +24,17 @@ def sync_directory(path: Place) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_directory(path: Place) -> None:
+    """Make a directory and those above it that are missing, durably."""
+    if isinstance(path, ObjectPlace):
+        return
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        with contextlib.suppress(PermissionError):  # one may write where one may not look
+            sync_directory(made.parent)
 
 
 def write_file(path: Place, data: bytes) -> None:
