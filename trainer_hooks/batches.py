@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
@@ -48,8 +49,12 @@ def _end_with(parent: int) -> None:
     os._exit(os.EX_OK)
 
 
-def counted_batches(loader: DataLoader[B]) -> Generator[B, None, None]:
+def counted_batches(
+    loader: DataLoader[B], note_wait: Callable[[float], None] = lambda _: None
+) -> Generator[B, None, None]:
     """Iterate over ``loader`` from its sampler's position, advancing it batch by batch.
+
+    Each wait for a batch is told, in seconds.
 
     The workers start now, not at the first batch, so that the random number that a DataLoader
     without its own generator draws is drawn before RNG is restored.
@@ -68,7 +73,18 @@ def counted_batches(loader: DataLoader[B]) -> Generator[B, None, None]:
         raise ConfigError("hooks.batches needs a DataLoader with batch_size=, to count samples")
     if not loader.in_order:
         raise ConfigError("hooks.batches needs in_order=True: a position stands for all before it")
-    return _count(_start(loader), sampler, loader.batch_size)
+    return _count(_timed(_start(loader), note_wait), sampler, loader.batch_size)
+
+
+def _timed(iterator: Iterator[B], note_wait: Callable[[float], None]) -> Iterator[B]:
+    while True:
+        began_s = time.monotonic()
+        try:
+            batch = next(iterator)
+        except StopIteration:
+            return
+        note_wait(time.monotonic() - began_s)
+        yield batch
 
 
 def _count(

@@ -194,7 +194,7 @@ class TrainerHooks:
         Raises:
             ConfigError: The loader has another sampler, or no batch size.
         """
-        batches = counted_batches(loader)
+        batches = counted_batches(loader, self._run.recorder.phases.note_wait)
         self._batches.append(batches)
         return batches
 

@@ -6,16 +6,20 @@ no reason to waste more.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trainer_hooks.clock import boottime_s, process_began_ticks
+from trainer_hooks.phases import Phases, PhaseTimes, spreads
 from trainer_hooks.waste.ledger import Ledger
 from trainer_hooks.waste.records import Begin, Outcome, Part
 from trainer_hooks.waste.tally import Spending, Tally
 
 NODES_VARIABLE = "GROUP_WORLD_SIZE"
 """How many agents torchrun has started, one a node (torch 2.13, environment of its workers)."""
+
+PHASES_EVERY_S = 60.0
+"""How often phases are written down; each record holds all before it."""
 
 
 class Recorder:
@@ -43,6 +47,12 @@ class Recorder:
         """Own time of the slowest rank in medians, where guards look for it. Only rank 0 knows."""
         self.straggler_s: float | None = None
         """What of each step is lost to a rank that was found to be slow; 0 while none is."""
+        self.phases = Phases()
+        """Of this rank."""
+        self.node_phases: Sequence[PhaseTimes] = ()
+        """Of the ranks on this node, by local rank, where guards tell of them."""
+        self._rank_phases: Sequence[PhaseTimes] = ()
+        self._phases_at_s = now_s()
 
     def note_met(self) -> None:
         """Note that all ranks have met."""
@@ -79,14 +89,20 @@ class Recorder:
     def note_step_begun(self) -> None:
         """Note that a step begins."""
         self._step_began_s = self._now_s()
+        self.phases.begin_step()
 
     def note_step(self, step: int) -> None:
         """Note that it has been finished."""
+        ended_s = self._now_s()
+        self.phases.end_step(ended_s - self._step_began_s)
         if self._ledger is not None and self._tally is not None:
-            began, ended = self._at(self._step_began_s), self._at(self._now_s())
+            began, ended = self._at(self._step_began_s), self._at(ended_s)
             late_s = min(self.straggler_s or 0.0, ended - began)
             self._ledger.note_step(step, began, ended, late_s)
             self._tally.note_step(ended - began)
+            if ended_s - self._phases_at_s >= PHASES_EVERY_S:
+                self._phases_at_s = ended_s
+                self._write_phases(self._ledger)
 
     @property
     def spent(self) -> Spending | None:
@@ -100,8 +116,10 @@ class Recorder:
 
     def note_save(self, step: int, began: float, waited_s: float) -> None:
         """Note that the stall of a save is over, of which so long was for the save before."""
+        ended = self.now()
+        self.phases.note_save(ended - began)
         if self._ledger is not None:
-            self._ledger.note_save(step, began, self.now(), waited_s)
+            self._ledger.note_save(step, began, ended, waited_s)
 
     def note_commit(self, step: int) -> None:
         """Note that a save has become a checkpoint. Runs in the save's thread."""
@@ -120,6 +138,10 @@ class Recorder:
         """Note how slow the slowest rank is, and how many seconds of each step that takes."""
         self.straggler_score, self.straggler_s = score, late_s
 
+    def note_phases(self, here: Sequence[PhaseTimes], everywhere: Sequence[PhaseTimes]) -> None:
+        """Note the phases of the ranks here, and on rank 0 of all. Runs in the guards' thread."""
+        self.node_phases, self._rank_phases = here, everywhere
+
     def note_finding(self, guard: str, step: int, text: str) -> None:
         """Note what a guard has found. Runs in the guards' thread."""
         if self._ledger is not None:
@@ -129,8 +151,14 @@ class Recorder:
         """Note how this attempt leaves, and stop noting."""
         ledger, self._ledger = self._ledger, None
         if ledger is not None:
+            self._write_phases(ledger)
             ledger.close(outcome, step)
             self.on_close()
+
+    def _write_phases(self, ledger: Ledger) -> None:
+        known = self._rank_phases or (self.phases.times,)
+        if known[0].steps:
+            ledger.note_phases(spreads(known))
 
     def _at(self, seconds: float) -> float:
         return seconds + self._offset_s

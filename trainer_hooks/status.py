@@ -12,7 +12,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from trainer_hooks.clock import boot_id, boottime_s
 from trainer_hooks.flag import run_directory
+from trainer_hooks.phases import MOST_HERE, PhaseTimes
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,9 @@ class Progress:
     """Own time of the slowest rank in medians, where guards look for it. Only rank 0 knows."""
     straggler_s: float | None = None
     """What of each step is lost to a rank that was found to be slow; likewise."""
+    ranks: Sequence[PhaseTimes] = ()
+    """What the ranks on this node have spent since their first step, by local rank: the first
+    alone, where no guards tell of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +193,18 @@ def compose(me: Speaker, state: TrainerState, progress: Progress, heartbeat_s: f
         "productive_gpu_s": progress.productive_gpu_s,
         "straggler_score": progress.straggler_score,
         "straggler_s": progress.straggler_s,
+        "ranks": [_spent(one) for one in progress.ranks[:MOST_HERE]],
     }
     return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def _spent(rank: PhaseTimes) -> dict[str, float | None]:
+    return {
+        "steps": rank.steps,
+        "data_s": None if rank.data_s is None else round(rank.data_s, 3),
+        "compute_s": round(rank.compute_s, 3),
+        "save_s": round(rank.save_s, 3),
+    }
 
 
 def _rfc3339(unix_s: float | None) -> str | None:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-_MOST = 1e15
-"""More steps, seconds or GPU-seconds than there will be."""
+from watcher.rank_figures import RankFigures, amount, ranks_of
 
 _TIME_LIMIT_CHARS = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +32,8 @@ class TrainerFigures:
     """Own time of its slowest rank in medians of all: 1 is as fast as the others."""
     straggler_s: float | None = None
     """What of each step is lost to a rank that was found to be slow; 0 while none is."""
+    ranks: tuple[RankFigures, ...] = ()
+    """How its ranks on this node spend their steps, by local rank."""
 
 
 NOTHING_SAID = TrainerFigures()
@@ -41,26 +42,20 @@ NOTHING_SAID = TrainerFigures()
 def figures_of(said: Mapping[str, object]) -> TrainerFigures:
     """Return the figures of a status file; every field is optional, and none is believed."""
     return TrainerFigures(
-        stall_s=_amount(said.get("stall_s")),
-        commit_lag_s=_amount(said.get("commit_lag_s")),
-        step_s=_amount(said.get("step_s")),
-        save_every_steps=_amount(said.get("save_every_steps")),
-        attempt=_amount(said.get("attempt")),
+        stall_s=amount(said.get("stall_s")),
+        commit_lag_s=amount(said.get("commit_lag_s")),
+        step_s=amount(said.get("step_s")),
+        save_every_steps=amount(said.get("save_every_steps")),
+        attempt=amount(said.get("attempt")),
         noticed_at=_instant(said.get("noticed_at")),
         stopped_at=_instant(said.get("stopped_at")),
         verified_at=_instant(said.get("verified_at")),
-        paid_gpu_s=_amount(said.get("paid_gpu_s")),
-        productive_gpu_s=_amount(said.get("productive_gpu_s")),
-        straggler_score=_amount(said.get("straggler_score")),
-        straggler_s=_amount(said.get("straggler_s")),
+        paid_gpu_s=amount(said.get("paid_gpu_s")),
+        productive_gpu_s=amount(said.get("productive_gpu_s")),
+        straggler_score=amount(said.get("straggler_score")),
+        straggler_s=amount(said.get("straggler_s")),
+        ranks=ranks_of(said.get("ranks")),
     )
-
-
-def _amount(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    # Compared before it becomes a float: an int of hundreds of digits would not, and NaN is none.
-    return float(value) if 0 <= value <= _MOST else None
 
 
 def _instant(value: object) -> float | None:

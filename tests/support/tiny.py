@@ -17,8 +17,24 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from trainer_hooks import AutoInterval, Health, ResumableSampler, TrainerHooks, TrainState
 
+BATCH = 4
+
 Hook = Callable[[int, int], None]
 """Called with (rank, step), inside the step."""
+
+
+class _Slow(TensorDataset):
+    """997 samples, each of which takes so long to load."""
+
+    def __init__(self, sample_s: float) -> None:
+        super().__init__(torch.arange(997), torch.rand(997, 4, generator=_seeded(5)))
+        self._sample_s = sample_s
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, ...]:
+        if self._sample_s:
+            time.sleep(self._sample_s)
+        found: tuple[torch.Tensor, ...] = super().__getitem__(index)  # type: ignore[no-untyped-call]  # torch has not typed it
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +49,8 @@ class Tiny:
     save_every: int | str | AutoInterval = 10
     step_s: float = 0.01
     workers: int = 0
+    slow_data_s: float = 0.0
+    """What a batch takes to load."""
     width: int = 8
     """Of the one hidden layer; the state is about 48 * width * width bytes."""
     always_stop: bool = True
@@ -61,10 +79,10 @@ class Tiny:
             level=logging.INFO, format="%(relativeCreated)d %(name)s %(message)s", force=True
         )
         torch.manual_seed(rank)
-        data = TensorDataset(torch.arange(997), torch.rand(997, 4, generator=_seeded(5)))
+        data = _Slow(self.slow_data_s / BATCH)
         sampler = ResumableSampler(len(data), seed=3)
         loader: DataLoader[Any] = DataLoader(
-            data, batch_size=4, sampler=sampler, num_workers=self.workers, generator=_seeded(7)
+            data, batch_size=BATCH, sampler=sampler, num_workers=self.workers, generator=_seeded(7)
         )
         model = DistributedDataParallel(_network(self.width))
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)

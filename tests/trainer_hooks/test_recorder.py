@@ -12,6 +12,8 @@ from tests.support.planned import planned
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
 from tests.support.training import Run
+from trainer_hooks import recorder
+from trainer_hooks.phases import Phase
 from trainer_hooks.recorder import NODES_VARIABLE, Recorder
 from trainer_hooks.waste.account import Kind, account, timeline
 from trainer_hooks.waste.ledger import FOLDER
@@ -90,6 +92,23 @@ def test_rework_is_on_record_when_a_step_was_lost(node: Node) -> None:
     assert [(steps.first, steps.end) for steps in lost] == [(3, 5)]
     lost_s = sum(steps.ended - steps.began for steps in lost)
     assert accounts.kinds[Kind.REWORK] == pytest.approx(lost_s, rel=1e-6)
+
+
+def test_phases_are_on_record_when_a_run_has_ended(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all its steps and saves; each record holds what the one before it held."""
+    monkeypatch.setattr(recorder, "PHASES_EVERY_S", 0.0)
+    node.train(Run(), until=7)
+    (attempt,) = read_ledger(node.checkpoints)
+    assert set(attempt.phases) == {Phase.COMPUTE, Phase.SAVE}  # it takes no batches from us
+    assert {spent.steps for spent in attempt.phases.values()} == {7}
+    steps_s = sum(steps.ended - steps.began for steps in attempt.steps)
+    assert attempt.phases[Phase.COMPUTE].median_s <= steps_s
+    saved_s = sum(save.ended - save.began for save in attempt.saves)
+    assert attempt.phases[Phase.SAVE].most_s == pytest.approx(saved_s, abs=1e-4)
+    [path] = (node.checkpoints / FOLDER).iterdir()
+    assert path.read_text().count('"what":"phase"') == 2 * 8
 
 
 def test_end_is_a_persons_when_it_was_stopped_by_hand(node: Node) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.waiting import wait_until
 from trainer_hooks import status
 from trainer_hooks.clock import boot_id, boottime_s
+from trainer_hooks.phases import MOST_HERE, PhaseTimes
 from trainer_hooks.status import Progress, Speaker, Status, TrainerState, compose
 
 GOLDEN = Path(__file__).parents[1] / "contract" / "trainer_v1.json"
@@ -51,8 +52,21 @@ def test_file_is_the_golden_one() -> None:
         productive_gpu_s=8000.0,
         straggler_score=1.5,
         straggler_s=0.03,
+        ranks=(
+            PhaseTimes(steps=200, data_s=12.5, compute_s=80.0, save_s=0.5),
+            PhaseTimes(steps=199, data_s=None, compute_s=92.25, save_s=0.5),
+        ),
     )
     assert compose(me, TrainerState.STOPPING, progress, 5001.25) == GOLDEN.read_bytes()
+
+
+def test_file_is_as_small_as_the_watcher_wants_when_a_node_has_many_ranks() -> None:
+    """It reads 4096 bytes (docs/contracts.md)."""
+    rank = PhaseTimes(steps=123_456_789, data_s=1e7, compute_s=1e8 + 0.125, save_s=1e7)
+    progress = Progress(step=123_456_789, ranks=(rank,) * (MOST_HERE + 9))
+    said = compose(Speaker("b" * 36, "p" * 36), TrainerState.STOPPING, progress, 5e7)
+    assert len(json.loads(said)["ranks"]) == MOST_HERE
+    assert len(said) < 4096
 
 
 def test_trainer_tells_how_it_is_at_every_change(

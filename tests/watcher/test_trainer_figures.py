@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from watcher.rank_figures import ranks_of
 from watcher.trainer_figures import NOTHING_SAID, TrainerFigures, figures_of
 
 GOLDEN = Path(__file__).parents[1] / "contract" / "trainer_v1.json"
@@ -26,6 +27,7 @@ def test_figures_are_read_when_the_file_is_the_golden_one() -> None:
         productive_gpu_s=8000,
         straggler_score=said.get("straggler_score"),
         straggler_s=said.get("straggler_s"),
+        ranks=ranks_of(said["ranks"]),
     )
 
 

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -37,13 +38,21 @@ class Desk:
     Args:
         world: The ranks.
         on_finding: Told of each finding once, on every rank, in the desk's thread.
+        chore: Done in the desk's thread every ``LOOK_S``, or a little later.
     """
 
-    def __init__(self, world: World, on_finding: Callable[[Finding], None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        on_finding: Callable[[Finding], None],
+        chore: Work = lambda _: None,
+    ) -> None:
         self.world = world
         self.store: Store = world.connection()
         """Only the desk's thread may use it."""
         self._on_finding = on_finding
+        self._chore = chore
+        self._next_chore_s = 0.0
         self._seen = 0
         self._is_closing = False
         self._work: queue.Queue[Work | None] = queue.Queue(PENDING)
@@ -92,6 +101,9 @@ class Desk:
 
     def _look(self) -> None:
         """Take in what has been found since the last look."""
+        if time.monotonic() >= self._next_chore_s:
+            self._next_chore_s = time.monotonic() + LOOK_S
+            self._chore(self)
         if self.store.add("health/found", 0) <= self._seen:
             return
         found = Finding.decode_all(self.store.get("health/findings"))

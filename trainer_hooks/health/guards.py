@@ -14,6 +14,7 @@ from trainer_hooks.health.figures import Figure, Figures
 from trainer_hooks.health.finding import Finding, Guard
 from trainer_hooks.health.node_request import ask_for_another_node
 from trainer_hooks.health.own_time import OwnTime, Seen
+from trainer_hooks.health.rank_phases import RankPhases
 from trainer_hooks.health.replica_check import ReplicaCheck
 from trainer_hooks.health.replicas import replicated
 from trainer_hooks.health.slow_ranks import SlowRanks
@@ -80,7 +81,8 @@ class Guards:
         health = self._health
         if health is None:
             return
-        self._desk = Desk(run.world, partial(self._on_finding, run))
+        phases = RankPhases(lambda: run.recorder.phases.times, run.recorder.note_phases)
+        self._desk = Desk(run.world, partial(self._on_finding, run), phases.look)
         if health.straggler and run.world.size > 1:
             self._slow_ranks = _slow_ranks(run, self._desk)
         if health.compare_every is not None and run.world.size > 1:

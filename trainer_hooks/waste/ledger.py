@@ -14,10 +14,13 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 
+from trainer_hooks.phases import Spread
 from trainer_hooks.waste.found import TEXT_LIMIT, Found
+from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
     Begin,
     Committed,
@@ -104,6 +107,11 @@ class Ledger:
     def note_finding(self, guard: str, step: int, text: str) -> None:
         """Note that a guard has found something."""
         self._writer.put(Found(at=self.now(), guard=guard, step=step, text=text[:TEXT_LIMIT]))
+
+    def note_phases(self, spread: Iterable[Spread]) -> None:
+        """Note what the phases of all steps so far have taken."""
+        for one in spread:
+            self._writer.put(PhaseSpent(at=self.now(), **asdict(one)))
 
     def close(self, outcome: Outcome, step: int) -> None:
         """Write what is left, and that this attempt leaves. Takes at most ``CLOSE_S``."""

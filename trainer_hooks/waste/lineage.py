@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer_hooks.errors import ConfigError, UntrustedFileError
+from trainer_hooks.phases import Phase
 from trainer_hooks.untrusted import read_plain_file
 from trainer_hooks.waste.found import Found
 from trainer_hooks.waste.ledger import FOLDER
+from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
     Begin,
     Committed,
@@ -37,6 +39,8 @@ class Attempt:
     commits: list[Committed] = field(default_factory=list)
     notices: list[Heard] = field(default_factory=list)
     findings: list[Found] = field(default_factory=list)
+    phases: dict[Phase, PhaseSpent] = field(default_factory=dict)
+    """The last word on each."""
     end: End | None = None
     """None: it was killed, or is under way."""
     kept_steps: int | None = None
@@ -54,6 +58,7 @@ class Attempt:
         known += [commit.at for commit in self.commits]
         known += [notice.at for notice in self.notices]
         known += [finding.at for finding in self.findings]
+        known += [spent.at for spent in self.phases.values()]
         if self.end is not None:
             known.append(self.end.at)
         return max(known)
@@ -138,6 +143,8 @@ def _add(attempt: Attempt, record: Record) -> None:
             attempt.notices.append(record)
         case Found():
             attempt.findings.append(record)
+        case PhaseSpent():
+            attempt.phases[record.phase] = record
         case End():
             attempt.end = record
         case Begin():

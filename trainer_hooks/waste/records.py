@@ -13,6 +13,7 @@ save    step, began, ended, waited_s: the stall of a save of the state after ``s
 commit  step, at: that save has become a checkpoint
 notice  at, id: a stop or advice was heard of
 finding at, guard, step, text: a guard has found something
+phase   at, phase, steps, ranks, median_s, most_s, rank: what a phase of all steps so far has taken
 end    at, outcome, step: this attempt has left by itself
 ======= ============================================================================================
 """
@@ -24,6 +25,7 @@ from typing import TypeAlias
 
 from trainer_hooks.untrusted import Json
 from trainer_hooks.waste.found import Found, found_from_json
+from trainer_hooks.waste.phase_spent import PhaseSpent, phase_from_json
 
 SCHEMA = 1
 
@@ -139,7 +141,7 @@ class End:
     step: int
 
 
-Record: TypeAlias = Begin | Spent | Steps | Saved | Committed | Heard | Found | End
+Record: TypeAlias = Begin | Spent | Steps | Saved | Committed | Heard | Found | PhaseSpent | End
 
 
 def to_json(record: Record) -> dict[str, Json]:
@@ -218,7 +220,7 @@ def _rest_from_json(data: Json) -> Record | None:
             "step": int(step),
         } if outcome in set(Outcome) and _are_numbers(step) and _is_time(at):
             return End(at=at, outcome=Outcome(outcome), step=step)
-    return found_from_json(data)
+    return found_from_json(data) or phase_from_json(data)
 
 
 _NAMES: dict[type[Record], str] = {
@@ -229,6 +231,7 @@ _NAMES: dict[type[Record], str] = {
     Committed: "commit",
     Heard: "notice",
     Found: "finding",
+    PhaseSpent: "phase",
     End: "end",
 }
 

@@ -12,6 +12,7 @@ from trainer_hooks.waste.history import History, Measured, history, lags_s
 from trainer_hooks.waste.interruptions import Interruption, interruptions
 from trainer_hooks.waste.interval import Costs
 from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.step_phases import StepPhase, step_phases
 
 BUCKETS = 60
 """Stretches that goodput over time is shown in."""
@@ -46,6 +47,8 @@ class Report:
     history: History
     interruptions: tuple[Interruption, ...]
     health: Health
+    phases: tuple[StepPhase, ...]
+    """What a step takes, in parts."""
     costs: Costs | None
     """C, D, R and M as measured; None while some are not known."""
     choice: Choice | None
@@ -114,6 +117,7 @@ def make_report(root: Path) -> Report:
         history=measured,
         interruptions=interruptions(attempts, segments),
         health=_health(attempts),
+        phases=step_phases(attempts),
         costs=costs,
         choice=None if costs is None else choose(costs),
     )

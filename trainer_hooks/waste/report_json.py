@@ -59,6 +59,15 @@ def report_json(report: Report) -> Mapping[str, object]:
             "longest_lag_s": report.health.longest_lag_s,
             "outlasted_interval": report.health.outlasted,
         },
+        "step_phases": {
+            one.phase.value: {
+                "median_s": one.median_s,
+                "most_s": one.most_s,
+                "most_rank": one.rank,
+                "ranks": one.ranks,
+            }
+            for one in report.phases
+        },
         "interruptions": [_interruption(each) for each in report.interruptions],
         "goodput_over_time": [
             {"began": bucket.began, "ended": bucket.ended, **bucket.shares}

@@ -27,6 +27,8 @@ _ENDS = {
 def report_text(report: Report) -> str:
     """Say what a ledger says."""
     sections = [_run(report), _paid(report), _measured(report), _checkpoints(report)]
+    if report.phases:
+        sections.insert(2, _phases(report))
     if report.interruptions:
         sections.append(_interrupted(report))
     return "\n\n".join("\n".join(section) for section in sections)
@@ -56,6 +58,14 @@ def _paid(report: Report) -> Iterator[str]:
     if 1 - accounts.goodput > THIRD:
         worst = max((kind for kind in Kind if kind is not Kind.PRODUCTIVE), key=accounts.share)
         yield f"  more than a third is wasted, most of it on {worst}: that is where to begin"
+
+
+def _phases(report: Report) -> Iterator[str]:
+    ranks = max(one.ranks for one in report.phases)
+    yield f"A step by phase, of {ranks} rank{'s' * (ranks > 1)}"
+    for one in report.phases:
+        slowest = f", {duration(one.most_s)} on rank {one.rank}" if one.ranks > 1 else ""
+        yield f"  {one.phase:<8}{duration(one.median_s):>9}{slowest}"
 
 
 def _measured(report: Report) -> Iterator[str]:

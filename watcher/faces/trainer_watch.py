@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from watcher.faces.notice_stages import NoticeStages
+from watcher.faces.phase_series import phases_of
 from watcher.faces.trainer_series import Shown, series_of
 from watcher.faces.trainer_slots import TrainerSlots
 from watcher.metrics import Metrics
@@ -71,9 +72,11 @@ class TrainerWatch(Collector):
             self._starts.inc(len(self._first_seen.keys() - seen.keys()))
         self._stages.note(self._found)
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Yield the series, as Prometheus's registry asks for them."""
-        yield from series_of(self._shown())
+        shown = self._shown()
+        yield from series_of(shown)
+        yield from phases_of(shown)
         yield _single(
             "reprieve_trainer_files_refused",
             "Files of trainers that can't be understood; the log says why.",

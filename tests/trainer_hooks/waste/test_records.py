@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.ledgers import begin
+from trainer_hooks.phases import Phase
 from trainer_hooks.untrusted import Json
 from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
     Committed,
     End,
@@ -31,6 +33,7 @@ RECORDS: list[Record] = [
     Committed(step=9, at=4.0),
     Heard(at=5.0, id="n-1"),
     Found(at=5.5, guard="straggler", step=8, text="rank 1 by 30 ms a step"),
+    PhaseSpent(at=5.75, phase=Phase.DATA, steps=9, ranks=2, median_s=1.0, most_s=1.5, rank=1),
     End(at=6.0, outcome=Outcome.PREEMPTED, step=9),
 ]
 
@@ -66,6 +69,9 @@ def test_record_is_refused_when_a_field_is_missing_or_another_kind(record: Recor
         {"what": "end", "at": 1, "outcome": "bored", "step": 1},
         {**to_json(RECORDS[0]), "schema": 2},
         {**to_json(RECORDS[0]), "gpus": -1},
+        {**to_json(RECORDS[7]), "phase": "lunch"},
+        {**to_json(RECORDS[7]), "steps": 0},
+        {**to_json(RECORDS[7]), "most_s": 0.5},
         {"what": "who knows"},
         [],
         "begin",

@@ -9,6 +9,8 @@ import pytest
 from tests.support.ledgers import begin, example, write
 from tests.support.planned import planned, said
 from trainer_hooks import cli
+from trainer_hooks.phases import Phase
+from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import Committed, Saved, Steps
 from trainer_hooks.waste.report import BUCKETS, make_report
 
@@ -47,6 +49,33 @@ def test_report_adds_up_when_it_is_json(tmp_path: Path, capsys: pytest.CaptureFi
     for bucket in over_time:
         shares = [share for name, share in bucket.items() if name not in {"began", "ended"}]
         assert sum(shares) == pytest.approx(1)
+
+
+def test_report_names_the_slowest_rank_of_each_phase_when_ranks_have_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over all starts; of each the last word counts."""
+
+    def spent(steps: int, phase: Phase, median_s: float, rank: int = 1) -> PhaseSpent:
+        most_s = median_s + steps
+        return PhaseSpent(
+            at=1500, phase=phase, steps=steps, ranks=3, median_s=median_s, most_s=most_s, rank=rank
+        )
+
+    write(
+        tmp_path,
+        [begin(1, 1000), spent(10, Phase.DATA, 5.0), spent(60, Phase.DATA, 30.0)],
+        [begin(2, 2000), spent(40, Phase.DATA, 10.0, rank=2), spent(40, Phase.COMPUTE, 80.0)],
+    )
+    phases = planned(capsys, "report", str(tmp_path))["step_phases"]
+    assert phases == {
+        "data": {"median_s": 0.4, "most_s": 1.4, "most_rank": 2, "ranks": 3},
+        "compute": {"median_s": 2.0, "most_s": 3.0, "most_rank": 1, "ranks": 3},
+    }
+    text = said(capsys, "report", str(tmp_path))
+    assert "A step by phase, of 3 ranks" in text
+    assert re.search(r"data +0.4 s, 1.4 s on rank 2", text)
+    assert re.search(r"compute +2 s, 3 s on rank 1", text)
 
 
 def test_report_is_short_when_a_run_has_only_begun(
