@@ -16,6 +16,8 @@ from tests.support.history import history
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
 from trainer_hooks import Health, TrainerHooks
+from trainer_hooks.health import desk
+from trainer_hooks.phases import Phase
 from trainer_hooks.waste.lineage import read_ledger
 
 pytestmark = pytest.mark.ranks
@@ -74,6 +76,53 @@ def test_slow_rank_is_found_within_20_steps_when_all_steps_are_equally_long(
     told = ["GUARD straggler" in job.log(rank) for rank in range(3)]
     assert told == [True, True, False]
     assert sum(steps.straggler_s for steps in attempt.steps) > SLOW_S
+
+
+def slow_backward_of_rank_1(rank: int, step: int, model: nn.Module) -> None:
+    """From step 10 on, hold up rank 1 with its last gradient, long after its first."""
+    if (rank, step) == (1, 10):
+        last = model.get_parameter("module.0.weight")
+        last.register_post_accumulate_grad_hook(lambda _: time.sleep(SLOW_S / 2))  # type: ignore[no-untyped-call]  # torch has not typed it
+
+
+def test_rank_is_found_by_the_wait_for_it_when_it_is_slow_after_its_first_gradient(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """Three of four reports of 32 steps; its time before the first collective is the others'."""
+    run = replace(
+        tiny, model_in_step=slow_backward_of_rank_1, steps=150, save_every=150, step_s=0.0
+    )
+    job = start(run, tmp_path)
+    assert job.wait() == [0] * 3, job.log(0)
+    [attempt] = read_ledger(tiny.checkpoint_dir)
+    [finding] = attempt.findings
+    assert finding.text.startswith("waited for by the others inside collectives: rank 1 by")
+    assert sum(steps.straggler_s for steps in attempt.steps) > SLOW_S / 2
+
+
+def test_rank_that_waits_for_its_data_is_named_when_all_steps_are_equally_long(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """In the ledger and in the status of its node, where each rank tells how its steps go."""
+    trainers = tmp_path / "run" / "trainers"
+    trainers.mkdir(parents=True)
+
+    def main(rank: int) -> None:
+        os.environ["REPRIEVE_RUN_DIR"] = str(tmp_path / "run")
+        os.environ["LOCAL_WORLD_SIZE"] = "3"
+        desk.LOOK_S = 0.02
+        replace(tiny, slow_data_s=SLOW_S if rank == 1 else 0.0).train(rank)
+
+    job = start_ranks(3, main, tmp_path / "out")
+    assert job.wait() == [0] * 3, job.log(0)
+    [attempt] = read_ledger(tiny.checkpoint_dir)
+    data, compute = attempt.phases[Phase.DATA], attempt.phases[Phase.COMPUTE]
+    assert (data.ranks, data.rank) == (3, 1)
+    assert data.most_s > SLOW_S * data.steps > data.median_s
+    assert compute.rank != 1  # the others wait for it in the collectives
+    [path] = trainers.iterdir()
+    ranks = json.loads(path.read_text())["ranks"]
+    assert max(range(3), key=lambda rank: ranks[rank]["data_s"]) == 1
 
 
 @pytest.mark.parametrize("corrupt", [0, 2])

@@ -33,6 +33,10 @@ class Seconds:
     def __call__(self) -> float:
         return self.now
 
+    def pass_s(self, seconds: float) -> None:
+        """Move on."""
+        self.now += seconds
+
 
 async def eventually(holds: Callable[[], object]) -> None:
     """Wait, within a generous limit, until ``holds`` returns something true."""

@@ -132,7 +132,10 @@ class Guards:
 def _slow_ranks(run: Watched, desk: Desk) -> SlowRanks | None:
     own = OwnTime(run.model)
     if own.seen is not Seen.NOTHING:
-        log.info("slow ranks are found by their %s", own.seen)
+        wait = "seen" if own.is_wait_seen else Seen.NOTHING
+        log.info(
+            "slow ranks are found by their %s; the wait inside collectives is %s", own.seen, wait
+        )
         return SlowRanks(own, desk, run.recorder.note_slowness)
     if run.world.is_coordinator:
         log.warning(

@@ -1,4 +1,4 @@
-"""A rank's own time: from the step gate to where its first collective begins.
+"""A rank's own time: from the step gate to where its first collective begins, and without waits.
 
 Plain step time accuses nobody: all ranks wait for the slowest in the collectives, and their steps
 are equally long. With one of three DDP ranks asleep for 30 ms in each step, steps took 35.9, 35.4
@@ -8,6 +8,9 @@ DDP starts its first collective in C++, as soon as the gradients of its first bu
 first gradient is the last thing before that which Python can see. FSDP's first collective comes
 with the forward of the outermost module. torch's own flight recorder has every collective of every
 backend, but to read it holds the interpreter for 0.1 s at its usual size.
+
+Who is slow after its first gradient is seen by the wait inside the collectives, which is looked at
+in some steps only, as that costs more.
 """
 
 import time
@@ -17,15 +20,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import torch
 from torch import nn
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
+
+from trainer_hooks.health.collective_wait import CollectiveWait, is_wait_seen
 
 if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 KEPT = 256
 """Steps that are kept for whoever takes them; more are not needed for a median."""
+
+WAIT_EVERY_STEPS = 8
+"""Steps between two in which the wait is looked at: what that costs is an eighth of it a step."""
 
 
 class Seen(StrEnum):
@@ -41,7 +50,7 @@ class StepTime:
     """One step of this rank, in seconds."""
 
     own_s: float
-    """Before its first collective."""
+    """Before its first collective; or all of it but the wait inside collectives."""
     step_s: float
     """Altogether."""
 
@@ -60,19 +69,30 @@ class OwnTime:
         self._now_s = now_s
         self._began_s: float | None = None
         self._first_s: float | None = None
-        self._first_gradient: int | None = None
+        self._first_gradient: torch.Tensor | None = None
         self._taken: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
-        self._handles: dict[int, RemovableHandle] = {}
+        self._handles: list[RemovableHandle] = []
+        self._wait: CollectiveWait | None = None
+        self._is_wait_watched = False
+        self._steps = 0
+        self._next_look = WAIT_EVERY_STEPS - 1
+        self._without_wait: deque[StepTime] = deque(maxlen=KEPT)
         self.seen = Seen.NOTHING
         for module in model.modules():  # the outermost first
             if isinstance(module, (FSDPModule, FullyShardedDataParallel)):
                 self.seen = Seen.FORWARD
-                self._handles[0] = module.register_forward_pre_hook(self._see, prepend=True)
+                self._handles.append(module.register_forward_pre_hook(self._see, prepend=True))
                 return
             if isinstance(module, DistributedDataParallel):
                 self.seen = Seen.GRADIENT
+                self._wait = CollectiveWait(now_s) if is_wait_seen(module) else None
                 self._watch_gradients(module)
                 return
+
+    @property
+    def is_wait_seen(self) -> bool:
+        """Whether the wait inside collectives is seen."""
+        return self._wait is not None
 
     def begin(self) -> None:
         """Note that the gate of a step is passed."""
@@ -82,14 +102,19 @@ class OwnTime:
     def end(self) -> None:
         """Note that the step is over."""
         began_s, first_s = self._began_s, self._first_s
-        if began_s is not None and first_s is not None:
-            self._taken.append((began_s, first_s, self._now_s()))
-            if len(self._handles) > 1:
-                self._watch_one()
+        if began_s is None or first_s is None:
+            return
+        ended_s = self._now_s()
         self._began_s = None
+        self._taken.append((began_s, first_s, ended_s))
+        self._steps += 1
+        if self._steps == 1 and self.seen is Seen.GRADIENT:
+            self._watch_one()
+        if self._steps == self._next_look:
+            self._look_at_wait(ended_s - began_s)
 
     def take(self) -> list[StepTime]:
-        """Return the steps since the last call."""
+        """Return the steps since the last call, up to their first collective."""
         taken = [
             StepTime(own_s=first_s - began_s, step_s=ended_s - began_s)
             for began_s, first_s, ended_s in self._taken
@@ -97,28 +122,54 @@ class OwnTime:
         self._taken.clear()
         return taken
 
+    def take_without_wait(self, steps: int) -> list[StepTime]:
+        """Return the steps in which the wait was looked at, once there are so many of them."""
+        if len(self._without_wait) < steps:
+            return []
+        taken = list(self._without_wait)
+        self._without_wait.clear()
+        return taken
+
     def close(self) -> None:
         """Take the hooks off the model."""
-        for handle in self._handles.values():
+        self._is_wait_watched = False
+        for handle in self._handles:
             handle.remove()
         self._handles.clear()
+
+    def _look_at_wait(self, step_s: float) -> None:
+        """Take in the wait of the step that is over, or have that of the next one watched."""
+        if self._wait is None:
+            return
+        if self._is_wait_watched:
+            own_s = step_s - self._wait.waited_s
+            self._without_wait.append(StepTime(own_s=own_s, step_s=step_s))
+        self._wait.waited_s = 0.0
+        self._next_look += WAIT_EVERY_STEPS - 1 if self._is_wait_watched else 1
+        self._is_wait_watched = not self._is_wait_watched
 
     def _see(self, *_: object) -> None:
         if self._first_s is None:
             self._first_s = self._now_s()
+        if self._is_wait_watched and self._wait is not None:
+            self._wait.watch()
 
     def _watch_gradients(self, module: nn.Module) -> None:
         """Find out in the first step whose gradient comes first: one hook is enough then."""
-        for number, parameter in enumerate(module.parameters()):
+        for parameter in module.parameters():
             if parameter.requires_grad:
+                self._hook(parameter, self._find)
 
-                def see(_: object, number: int = number) -> None:
-                    if self._first_s is None:
-                        self._first_gradient = number
-                        self._see()
-
-                self._handles[number] = parameter.register_post_accumulate_grad_hook(see)  # type: ignore[no-untyped-call]  # torch has not typed it
+    def _find(self, parameter: torch.Tensor) -> None:
+        if self._first_s is None:
+            self._first_gradient = parameter
+        self._see()
 
     def _watch_one(self) -> None:
-        for number in [number for number in self._handles if number != self._first_gradient]:
-            self._handles.pop(number).remove()
+        self.close()
+        if self._first_gradient is not None:
+            self._hook(self._first_gradient, self._see)
+
+    def _hook(self, parameter: torch.Tensor, see: Callable[[torch.Tensor], None]) -> None:
+        handle = parameter.register_post_accumulate_grad_hook(see)  # type: ignore[no-untyped-call]  # torch has not typed it
+        self._handles.append(handle)

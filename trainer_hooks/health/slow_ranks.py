@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import median
 
@@ -19,6 +20,25 @@ JUDGED_AFTER_STEPS = 2
 
 EVERY_S = 0.05
 """Least time between two reports, in seconds: steps of milliseconds are not reported one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one rank has said last."""
+
+    early: OwnReport
+    """Up to the first collective."""
+    without_wait: OwnReport | None
+    """The whole step but the wait inside collectives; None where that is not seen, or not yet."""
+
+    def encode(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def decode(cls, text: bytes) -> "_Told":
+        said = json.loads(text)
+        rest = said["without_wait"]
+        return cls(OwnReport(**said["early"]), None if rest is None else OwnReport(**rest))
 
 
 class SlowRanks:
@@ -43,9 +63,12 @@ class SlowRanks:
         self._desk = desk
         self._note = note
         self._now_s = now_s
-        self._stragglers = Stragglers()
+        self._early, self._waited_for = Stragglers(), Stragglers()
+        self._named: set[int] = set()
+        """Who was told to be waited for."""
         self._steps = 0
         self._reported_s = now_s()
+        self._without_wait: OwnReport | None = None
         self._reports = 0
         self._is_warm = False
         self._is_complete = False
@@ -63,22 +86,25 @@ class SlowRanks:
         if self._steps % EVERY_STEPS != 0 or self._now_s() - self._reported_s < EVERY_S:
             return
         self._steps, self._reported_s = 0, self._now_s()
-        taken = self._own.take()
+        taken, without_wait = self._own.take(), self._own.take_without_wait(EVERY_STEPS)
         if not self._is_warm:  # compilers and caches; who takes long over them is not slow
             self._is_warm = True
         elif taken:
-            self._desk.put(partial(self._report, taken))
+            self._desk.put(partial(self._report, taken, without_wait))
 
     def close(self) -> None:
         """Take the hooks off the model."""
         self._own.close()
 
-    def _report(self, taken: list[StepTime], desk: Desk) -> None:
+    def _report(
+        self, taken: Sequence[StepTime], without_wait: Sequence[StepTime], desk: Desk
+    ) -> None:
         """Say how this rank was."""
-        own_s = median(step.own_s for step in taken)
-        step_s = median(step.step_s for step in taken)
         self._reports += 1
-        desk.store.set(_key(desk.world.rank), json.dumps([self._reports, own_s, step_s]))
+        if without_wait:
+            self._without_wait = _report_of(self._reports, without_wait)
+        told = _Told(_report_of(self._reports, taken), self._without_wait)
+        desk.store.set(_key(desk.world.rank), told.encode())
         if self._reports == 1:
             desk.store.add("health/own/ranks", 1)
 
@@ -89,26 +115,42 @@ class SlowRanks:
         if not self._is_complete:
             return
         said = desk.store.multi_get([_key(rank) for rank in range(size)])
-        reports = {}
-        for rank, text in enumerate(said):
-            number, own_s, step_s = json.loads(text)
-            reports[rank] = OwnReport(number=number, own_s=own_s, step_s=step_s)
-        lateness = self._stragglers.judge(reports)
-        self._note(lateness.score, max(lateness.accused.values(), default=0.0))
-        if lateness.is_news and lateness.accused:
-            desk.publish(_finding(step, lateness))
+        told = {rank: _Told.decode(text) for rank, text in enumerate(said)}
+        early = self._early.judge({rank: one.early for rank, one in told.items()})
+        if early.is_news and early.accused:
+            where = "slower than the others before the first collective"
+            desk.publish(_finding(step, where, early.accused))
+        late_s = max(early.accused.values(), default=0.0)
+        rest = {r: one.without_wait for r, one in told.items() if one.without_wait is not None}
+        if len(rest) == size:
+            lateness = self._waited_for.judge(rest)
+            late_s = max(late_s, *lateness.accused.values(), 0.0)
+            self._name_waited_for(step, lateness, early, desk)
+        self._note(early.score, late_s)
+
+    def _name_waited_for(self, step: int, found: Lateness, early: Lateness, desk: Desk) -> None:
+        """Name who is waited for inside collectives, and was not late before them already."""
+        late = {rank: s for rank, s in found.accused.items() if rank not in early.accused}
+        if late and set(late) != self._named:
+            where = "waited for by the others inside collectives"
+            desk.publish(_finding(step, where, late))
+        self._named = set(late)
 
 
-def _finding(step: int, lateness: Lateness) -> Finding:
+def _report_of(number: int, steps: Sequence[StepTime]) -> OwnReport:
+    return OwnReport(
+        number=number,
+        own_s=median(step.own_s for step in steps),
+        step_s=median(step.step_s for step in steps),
+    )
+
+
+def _finding(step: int, where: str, accused: Mapping[int, float]) -> Finding:
     late = ", ".join(
-        f"rank {rank} by {late_s * 1000:.0f} ms a step"
-        for rank, late_s in sorted(lateness.accused.items())
+        f"rank {rank} by {late_s * 1000:.0f} ms a step" for rank, late_s in sorted(accused.items())
     )
     return Finding(
-        guard=Guard.STRAGGLER,
-        step=step,
-        ranks=tuple(sorted(lateness.accused)),
-        text=f"slower than the others before the first collective: {late}",
+        guard=Guard.STRAGGLER, step=step, ranks=tuple(sorted(accused)), text=f"{where}: {late}"
     )
 
 

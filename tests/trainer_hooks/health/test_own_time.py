@@ -10,27 +10,14 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from trainer_hooks.health.own_time import OwnTime, Seen, StepTime
-
-
-class Clock:
-    """Stands still unless moved."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def pass_s(self, seconds: float) -> None:
-        """Move on."""
-        self.now_s += seconds
+from tests.support.clocks import Seconds
+from trainer_hooks.health.own_time import WAIT_EVERY_STEPS, OwnTime, Seen, StepTime
 
 
 class Slow(nn.Module):
     """A layer whose forward takes 2 s of the clock."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Seconds) -> None:
         super().__init__()
         self.clock = clock
         self.first = nn.Linear(4, 4)
@@ -50,7 +37,7 @@ def world() -> Iterator[None]:
     dist.destroy_process_group()
 
 
-def step(own: OwnTime, clock: Clock, model: nn.Module) -> None:
+def step(own: OwnTime, clock: Seconds, model: nn.Module) -> None:
     """Wait 1 s for data, train, and take 4 s over the optimizer."""
     own.begin()
     clock.pass_s(1.0)
@@ -62,7 +49,7 @@ def step(own: OwnTime, clock: Clock, model: nn.Module) -> None:
 @pytest.mark.usefixtures("world")
 def test_own_time_ends_with_the_first_gradient_when_ddp_wraps_the_model() -> None:
     """In every step; and one hook is left once it is known whose gradient comes first."""
-    clock = Clock()
+    clock = Seconds()
     model = DistributedDataParallel(Slow(clock))
     own = OwnTime(model, clock)
     assert own.seen is Seen.GRADIENT
@@ -79,7 +66,7 @@ def test_own_time_ends_with_the_first_gradient_when_ddp_wraps_the_model() -> Non
 @pytest.mark.usefixtures("world")
 def test_own_time_ends_with_the_forward_when_fsdp_wraps_the_model() -> None:
     """The outermost module's: it gathers its parameters there."""
-    clock = Clock()
+    clock = Seconds()
     model = Slow(clock)
     mesh = init_device_mesh("cpu", (1,))
     fully_shard(model.first, mesh=mesh)
@@ -93,7 +80,7 @@ def test_own_time_ends_with_the_forward_when_fsdp_wraps_the_model() -> None:
 
 def test_nothing_is_seen_when_nobody_wraps_the_model() -> None:
     """And nothing is measured."""
-    clock = Clock()
+    clock = Seconds()
     model = Slow(clock)
     own = OwnTime(model, clock)
     assert own.seen is Seen.NOTHING
@@ -104,10 +91,25 @@ def test_nothing_is_seen_when_nobody_wraps_the_model() -> None:
 @pytest.mark.usefixtures("world")
 def test_backward_before_the_first_step_is_no_step_when_it_is_thrown_away() -> None:
     """As the README advises for more than two ranks."""
-    clock = Clock()
+    clock = Seconds()
     model = DistributedDataParallel(Slow(clock))
     own = OwnTime(model, clock)
     model(torch.rand(2, 4)).sum().backward()
     clock.pass_s(50.0)
     step(own, clock, model)
     assert own.take() == [StepTime(own_s=3.0, step_s=7.0)]
+
+
+@pytest.mark.usefixtures("world")
+def test_wait_is_left_out_of_some_steps_when_ddp_wraps_the_model() -> None:
+    """Of one in so many; a world of one waits for nobody."""
+    clock = Seconds()
+    model = DistributedDataParallel(Slow(clock))
+    own = OwnTime(model, clock)
+    assert own.is_wait_seen
+    for _ in range(2 * WAIT_EVERY_STEPS - 1):
+        step(own, clock, model)
+    assert own.take_without_wait(2) == []
+    step(own, clock, model)
+    assert own.take_without_wait(2) == [StepTime(own_s=7.0, step_s=7.0)] * 2
+    assert own.take_without_wait(1) == []
