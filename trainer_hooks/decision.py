@@ -66,6 +66,7 @@ class Published:
     """The notice in force on this rank's node, if there is one."""
     is_stop: bool = False
     is_drill: bool = False
+    is_roll_back: bool = False
     left_s: float | None = None
     """Seconds to this rank's own deadline at the time of publishing; None when unknown.
 
@@ -89,6 +90,7 @@ class Published:
             notice_id=notice.id,
             is_stop=notice.is_stop,
             is_drill=notice.is_drill,
+            is_roll_back=notice.is_roll_back,
             left_s=notice.left_s,
             assumed_s=notice.window_s,
         )

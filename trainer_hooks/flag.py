@@ -67,6 +67,8 @@ class StopNotice:
     """What is assumed to be left when nobody knows the deadline."""
     is_drill: bool = False
     """Somebody is trying it out: to be taken like any other, and not to be counted."""
+    is_roll_back: bool = False
+    """The run itself asks for it, to forget what it has reached."""
 
     @property
     def is_overdue(self) -> bool:

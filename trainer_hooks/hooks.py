@@ -80,7 +80,7 @@ class TrainerHooks:
             self._run.refuse(error)
             raise
         self._always_stop = always_stop
-        self._guards = Guards(health)
+        self._guards = Guards(health, self._run.roll_back.ask)
         self._has_begun = False
         self._step_log: StepLog | None = None
         self._batches: list[Generator[object, None, None]] = []

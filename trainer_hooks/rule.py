@@ -45,6 +45,8 @@ def decide(records: Iterable[Published]) -> Decision:
 
 def _plan(records: Sequence[Published], stops: Sequence[Published], furthest: Position) -> Plan:
     """Plan the stop by the slowest rank and the earliest deadline."""
+    if any(stop.is_roll_back for stop in stops):
+        return Plan(at_stop=AtStop.NONE, why="a roll-back keeps nothing of what was reached")
     ranks = [(r.position, r.figures) for r in records if r.figures is not None]
     if len(ranks) < len(records) or furthest < Position(0):
         return Plan(at_stop=AtStop.FINISH, why="not every rank trains yet, or says how it does")

@@ -24,6 +24,7 @@ from trainer_hooks.peer_lost import has_lost_peer
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
+from trainer_hooks.roll_back import RollBack
 from trainer_hooks.save_rules import SaveRules
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
@@ -54,6 +55,7 @@ class Run:
         self._exits = exits
         self._stop: Decision | None = None
         self._passed = RESTORING
+        self.roll_back = RollBack()
         self._holding = threading.Lock()
         self._report = Report()
         self.recorder = Recorder()
@@ -150,24 +152,23 @@ class Run:
             self.saves.note_survived()  # it is no fault of the checkpoint's
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
         is_flushed = self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+        self.roll_back.carry_out()
         self.recorder.close(Ended.STOPPED if is_wanted else Ended.FAILED, self.step)
         return is_flushed
 
     def leave(self) -> bool:
-        """Commit the save in flight, and leave together with the other ranks.
-
-        Returns:
-            Whether no save had to be left uncommitted.
-        """
+        """Commit the save in flight, and leave with the others; tell whether it was waited for."""
         is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
         is_flushed = self._is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
+        is_rolled_back = not self.is_finished and self.roll_back.carry_out()
         self._status.reach(TrainerState.SAVED)
         self._tell(last_word(self.outcome))
         self.departure.barrier(seconds_left(self.guard.deadline_s))
         self.agreement.close()
         if self.saves is not None:
             self.saves.close(is_flushed=is_flushed)
-        self.recorder.close(end_of(self._stop, is_finished=self.is_finished), self.step)
+        ended = end_of(self._stop, is_finished=self.is_finished, is_rolled_back=is_rolled_back)
+        self.recorder.close(ended, self.step)
         return is_flushed
 
     def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:
@@ -187,10 +188,11 @@ class Run:
         self.departure = Departure(self.world)
         self.agreement = StepAgreement(
             self.world,
-            self._hearing.pending,
+            lambda: self.roll_back.pending(self._hearing.pending()),
             self._on_stop,
             lambda: figures_of(self.pace, self.until, self.saves),
         )
+        self.roll_back.on_asked = self.agreement.notify
         self.overdue = Overdue(threading.get_ident())
         self._hearing.start()
         self._status.start()

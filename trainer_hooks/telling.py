@@ -42,10 +42,12 @@ def last_word(outcome: RunOutcome) -> RankState:
     return RankState.SAVED if outcome.is_preempted else RankState.RUNNING
 
 
-def end_of(stop: Decision | None, *, is_finished: bool) -> Ended:
+def end_of(stop: Decision | None, *, is_finished: bool, is_rolled_back: bool = False) -> Ended:
     """Return what the ledger is told by a rank that leaves in order."""
     if stop is None or is_finished:
         return Ended.FINISHED
+    if is_rolled_back:
+        return Ended.ROLLED_BACK
     if set(stop.causes) == {USER}:
         return Ended.STOPPED  # no interruption: nothing was taken away
     return Ended.DRILLED if stop.is_drill else Ended.PREEMPTED

@@ -202,3 +202,13 @@ def test_patience_is_a_twentieth_when_it_lies_within_its_bounds(
 ) -> None:
     """Half a second to five; an unknown deadline is taken as thirty."""
     assert patience_s(left_s) == pytest.approx(patience)
+
+
+def test_nothing_is_saved_when_one_rank_asks_for_a_roll_back() -> None:
+    """Nor does the run go on to its end, however near that is."""
+    near = replace(published(3, stop="a", left_s=900.0), figures=figures(until=5))
+    asked = replace(near, is_roll_back=True)
+    other = replace(published(4), figures=figures(until=5))
+    assert decide([near, other]).outcome is Outcome.END
+    decision = decide([asked, other])
+    assert (decision.outcome, decision.at_stop) == (Outcome.STOP, AtStop.NONE)

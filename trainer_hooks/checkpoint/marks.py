@@ -7,6 +7,7 @@
     root/.pinned/step_000000300.a17-5f3c         never deleted
     root/.quarantined/step_000000300.a17-5f3c    never resumed from
     root/.verified/step_000000300.a17-5f3c       when it was last looked at, and how closely
+    root/.rolled_back_to/step_000000300.a17-5f3c  a roll-back has made a start resume from it
 
 The name alone is the claim; what is inside tells people why.
 """
@@ -31,6 +32,7 @@ class Mark(StrEnum):
     PINNED = ".pinned"
     QUARANTINED = ".quarantined"
     VERIFIED = ".verified"
+    ROLLED_BACK_TO = ".rolled_back_to"
 
 
 def names_with(root: Place, mark: Mark) -> set[SaveName]:

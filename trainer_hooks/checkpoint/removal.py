@@ -122,7 +122,7 @@ def finish_deletion(root: Place, name: SaveName) -> bool:
             return False
         directory.rmdir()
         sync_directory(root)
-    for mark in (Mark.RESUMED, Mark.VERIFIED, Mark.UNFINISHED):
+    for mark in (Mark.RESUMED, Mark.VERIFIED, Mark.ROLLED_BACK_TO, Mark.UNFINISHED):
         remove_mark(root, mark, name)
     return True
 

@@ -1,6 +1,7 @@
 """The figures that the training tells of each step: loss and gradient norm."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -8,7 +9,7 @@ import torch
 
 from trainer_hooks.health.desk import Desk
 from trainer_hooks.health.finding import Finding, Guard
-from trainer_hooks.health.leap import Leaps
+from trainer_hooks.health.leap import STAYS, Leaps
 
 Figure: TypeAlias = float | torch.Tensor
 """A number, or a tensor that holds one, on any device."""
@@ -27,6 +28,8 @@ class Figures:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._leaps: dict[Guard, Leaps] = {}
+        self._left_step: dict[Guard, int] = {}
+        """The step in which each figure has left the others."""
 
     def see(self, step: int, figures: Mapping[Guard, Figure]) -> None:
         """Have figures of the step under way looked at soon. Waits for no device."""
@@ -38,11 +41,23 @@ class Figures:
 
     def _look(self, step: int, figures: Mapping[Guard, Figure], desk: Desk) -> None:
         for guard, figure in figures.items():
-            wrong = self._leaps.setdefault(guard, Leaps()).look(float(figure))
-            if wrong is None:
-                continue
-            rank = desk.world.rank
-            first = desk.store.compare_set(f"health/{guard}/{step}", "", str(rank))
-            if first.decode() == str(rank):
-                text = f"{guard} of rank {rank} {wrong}"
-                desk.publish(Finding(guard=guard, step=step, ranks=(rank,), text=text))
+            leaps = self._leaps.setdefault(guard, Leaps())
+            wrong = leaps.look(float(figure))
+            text = f"{guard} of rank {desk.world.rank}"
+            if wrong is not None:
+                self._left_step[guard] = step
+                _tell(Finding(guard=guard, step=step, ranks=(), text=f"{text} {wrong}"), desk)
+            elif leaps.away == STAYS:
+                left = self._left_step[guard]
+                stays = f"{text} has been away for {STAYS} values, since step {left}"
+                found = Finding(guard=guard, step=step, ranks=(), good_step=left - 1, text=stays)
+                _tell(found, desk)
+
+
+def _tell(finding: Finding, desk: Desk) -> None:
+    """Tell the others, unless one of them has seen it in the same step."""
+    rank = desk.world.rank
+    what = "leaps" if finding.good_step is None else "stays"
+    key = f"health/{finding.guard}/{what}/{finding.step}"
+    if desk.store.compare_set(key, "", str(rank)).decode() == str(rank):
+        desk.publish(replace(finding, ranks=(rank,)))

@@ -1,8 +1,10 @@
 """Guards: those that a run has, as its loop sees them."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from torch import nn
 
@@ -23,6 +25,8 @@ from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
 
+AskRollBack: TypeAlias = Callable[[Place, int, str], None]
+
 _NODES_FAULT = (Guard.STRAGGLER, Guard.DIGEST)
 
 
@@ -38,6 +42,10 @@ class Health:
     """Whether a comparison that fails puts the checkpoints since the last good one in quarantine.
     The run can save nothing after that: it ends at its next save, and its next start resumes from
     before the difference."""
+    roll_back_loss: bool = False
+    """Whether a loss that leaps and stays away ends the run with 75, at a step that all ranks agree
+    on; what was saved since goes into quarantine, and the next start resumes from before the leap.
+    To one checkpoint a run is rolled back once."""
     request_node: bool = False
     """Whether another node is asked for in place of one with a rank that is slow, or whose
     parameters are not the others'. The watcher there has to be told to heed it."""
@@ -67,10 +75,13 @@ class Guards:
 
     Args:
         health: What is watched; None stands for nothing, and costs nothing.
+        ask_roll_back: Called on rank 0 to have the run forget what it has done from a step on, and
+            told where its checkpoints are, which step, and why.
     """
 
-    def __init__(self, health: Health | None) -> None:
+    def __init__(self, health: Health | None, ask_roll_back: AskRollBack) -> None:
         self._health = health
+        self._ask_roll_back = ask_roll_back
         self._slow_ranks: SlowRanks | None = None
         self._replicas: ReplicaCheck | None = None
         self._figures: Figures | None = None
@@ -125,8 +136,16 @@ class Guards:
         is_mine = run.world.rank in finding.ranks and finding.is_certain
         if self._health.request_node and is_mine and finding.guard in _NODES_FAULT:
             ask_for_another_node(finding)
-        if self._health.roll_back and run.world.is_coordinator:
-            _roll_back(run, finding)
+        if run.world.is_coordinator and finding.good_step is not None:
+            self._look_back(run, finding, finding.good_step)
+
+    def _look_back(self, run: Watched, finding: Finding, good_step: int) -> None:
+        """Roll back to where all was well, if that is wanted. Only rank 0 does."""
+        wanted = self._health or Health()
+        if finding.guard is Guard.DIGEST and wanted.roll_back:
+            _roll_back(run, finding, good_step)
+        elif finding.guard is Guard.LOSS and wanted.roll_back_loss:
+            self._ask_roll_back(run.root, good_step + 1, finding.text)
 
 
 def _slow_ranks(run: Watched, desk: Desk) -> SlowRanks | None:
@@ -154,11 +173,9 @@ def _replicas(run: Watched, every_steps: int, desk: Desk) -> ReplicaCheck | None
     return None
 
 
-def _roll_back(run: Watched, finding: Finding) -> None:
+def _roll_back(run: Watched, finding: Finding, good_step: int) -> None:
     """Let the next start resume from before the onset, and this one end at its next save."""
-    if finding.guard is not Guard.DIGEST:
-        return
-    good_step = max(run.resumed_step, finding.good_step or 0)
+    good_step = max(run.resumed_step, good_step)
     try:
         bad = roll_back(run.root, good_step + 1, finding.text)
     except CheckpointError as error:

@@ -23,6 +23,9 @@ none comes to half of that."""
 LEAST = 0.02
 """Least deviation, as a part of the usual value: a loss that has stood still may move a little."""
 
+STAYS = 8
+"""Values that are away, one after the other, until it is no chance batch any more."""
+
 _SIGMA = 1.4826
 """Median distances from the median in one standard deviation of a normal distribution."""
 
@@ -32,15 +35,16 @@ class Leaps:
 
     def __init__(self) -> None:
         self._values: deque[float] = deque(maxlen=WINDOW)
-        self._is_away = False
+        self.away = 0
+        """Values by now that have been away, one after the other."""
 
     def look(self, value: float) -> str | None:
         """Take in the next value; say what is wrong with it, once until all is well again."""
         wrong = self._wrong(value)
         if math.isfinite(value):
             self._values.append(value)
-        is_news, self._is_away = not self._is_away, wrong is not None
-        return wrong if is_news else None
+        self.away = 0 if wrong is None else self.away + 1
+        return wrong if self.away == 1 else None
 
     def _wrong(self, value: float) -> str | None:
         if not math.isfinite(value):

@@ -65,6 +65,7 @@ class Outcome(StrEnum):
     PREEMPTED = "preempted"
     DRILLED = "drilled"
     """Preempted by a drill, which says nothing of M."""
+    ROLLED_BACK = "rolled_back"
     FAILED = "failed"
     STOPPED = "stopped"
     """By a person, or by what no other start would change."""

@@ -17,6 +17,7 @@ SHOWN = 50
 _ENDS = {
     Outcome.PREEMPTED: "preempted",
     Outcome.DRILLED: "a drill",
+    Outcome.ROLLED_BACK: "roll-back",
     Outcome.FAILED: "failed",
     Outcome.FINISHED: "finished",
     Outcome.STOPPED: "stopped",

@@ -62,3 +62,13 @@ def test_nothing_is_said_when_there_are_too_few_values_yet() -> None:
 def test_new_level_is_told_once_when_it_stays() -> None:
     """It becomes the usual one."""
     assert len(told([1.0] * 200 + [9.0] * 400)) == 1
+
+
+def test_values_away_are_counted_when_they_follow_each_other() -> None:
+    """No number is away as well."""
+    leaps = Leaps()
+    away = []
+    for value in [1.0] * WARM + [9.0, math.nan, 9.0, 1.0, 9.0]:
+        leaps.look(value)
+        away.append(leaps.away)
+    assert away == [0] * WARM + [1, 2, 3, 0, 1]

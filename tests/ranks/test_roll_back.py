@@ -1,0 +1,115 @@
+"""Ranks whose loss leaps away: they stop together, and the next start resumes from before it."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.support.history import history
+from tests.support.ranks import Job, start_ranks
+from tests.support.tiny import Tiny
+from trainer_hooks import Health, TrainerHooks
+from trainer_hooks.checkpoint.latest import committed
+from trainer_hooks.checkpoint.layout import saves
+from trainer_hooks.checkpoint.marks import Mark, names_with
+from trainer_hooks.waste.lineage import read_ledger
+from trainer_hooks.waste.records import Outcome
+
+pytestmark = pytest.mark.ranks
+
+LEAPS_FROM = 45
+STEPS = 70
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Tiny:
+    """A run of steps long enough for the ranks to hear of it."""
+    (tmp_path / "log").mkdir()
+    return Tiny(
+        checkpoint_dir=tmp_path / "checkpoints",
+        log_dir=tmp_path / "log",
+        steps=STEPS,
+        step_s=0.03,
+        health=Health(straggler=False, roll_back_loss=True),
+    )
+
+
+def start(tiny: Tiny, tmp_path: Path) -> Job:
+    """Start two ranks."""
+    return start_ranks(2, tiny.train, tmp_path / "out")
+
+
+def told(leaps: range) -> Callable[[int, int, TrainerHooks], None]:
+    """Return what tells a loss of about 2, and of about 50 in some steps of rank 1."""
+    seed = random.randrange(2**32)  # noqa: S311 - noise, not a secret
+    print(f"seed={seed}")  # noqa: T201 - to play it again
+
+    def watch(rank: int, step: int, hooks: TrainerHooks) -> None:
+        noise = random.Random(seed + 2 * step + rank).lognormvariate(0.0, 0.05)  # noqa: S311 - likewise
+        is_away = rank == 1 and step in leaps
+        hooks.watch(loss=torch.tensor((50.0 if is_away else 2.0) * noise))
+
+    return watch
+
+
+def test_run_resumes_before_the_leap_when_its_loss_stays_away(tiny: Tiny, tmp_path: Path) -> None:
+    """All ranks exit with 75 at one step; then it is bitwise the run that never leapt."""
+    leaping = replace(tiny, watch=told(range(LEAPS_FROM, STEPS)))
+    job = start(leaping, tmp_path)
+    assert job.wait() == [75, 75], job.log(0)
+    assert "GUARD loss step=45: loss of rank 1 is" in job.log(0)
+    assert "ROLLBACK to step 40: all ranks stop" in job.log(0)
+    stops = [
+        line for rank in range(2) for line in job.log(rank).splitlines() if "STOP step" in line
+    ]
+    assert len({line.split("STOP step=")[1].split()[0] for line in stops}) == 1, stops
+    newest = next(committed(tiny.checkpoint_dir))
+    assert newest.step == 40
+    late = {name for name in saves(tiny.checkpoint_dir) if name.step > 40}
+    assert names_with(tiny.checkpoint_dir, Mark.QUARANTINED) == late != set()
+
+    job = start(replace(tiny, watch=told(range(0))), tmp_path)
+    assert job.wait() == [0, 0], job.log(0)
+    first, second = read_ledger(tiny.checkpoint_dir)
+    assert first.end is not None
+    assert (first.end.outcome, second.begin.resumed_step) == (Outcome.ROLLED_BACK, 40)
+
+    straight = replace(
+        tiny, checkpoint_dir=tmp_path / "straight", log_dir=tmp_path / "straight_log", health=None
+    )
+    straight.log_dir.mkdir()
+    assert start(straight, tmp_path).wait() == [0, 0]
+    for rank in range(2):
+        assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
+
+
+@pytest.mark.slow
+def test_run_goes_on_when_it_leaps_again_after_a_roll_back(tiny: Tiny, tmp_path: Path) -> None:
+    """It would go round for ever: to one checkpoint it goes back once."""
+    leaping = replace(tiny, watch=told(range(LEAPS_FROM, STEPS)))
+    assert start(leaping, tmp_path).wait() == [75, 75]
+    again = replace(tiny, steps=95, watch=told(range(80, 95)))
+    job = start(replace(again, save_every=100), tmp_path)
+    assert job.wait() == [0, 0], job.log(0)
+    assert "it was rolled back to step 40 before, and it did not help" in job.log(0)
+    assert read_ledger(tiny.checkpoint_dir)[-1].begin.resumed_step == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("health", "leaps"),
+    [(Health(straggler=False), range(LEAPS_FROM, STEPS)), (None, range(45, 48))],
+    ids=["off", "one-that-comes-back"],
+)
+def test_run_goes_on_when_no_roll_back_is_wanted_or_the_loss_comes_back(
+    tiny: Tiny, tmp_path: Path, health: Health | None, leaps: range
+) -> None:
+    """By default it is a warning; a few odd batches are one in any case."""
+    job = start(replace(tiny, health=health or tiny.health, watch=told(leaps)), tmp_path)
+    assert job.wait() == [0, 0], job.log(0)
+    assert "GUARD loss step=45" in job.log(0)
+    assert "ROLLBACK" not in job.log(0)
+    assert names_with(tiny.checkpoint_dir, Mark.QUARANTINED) == set()

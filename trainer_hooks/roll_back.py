@@ -1,0 +1,105 @@
+"""A roll-back that the run itself asks for: all ranks stop, and the next start resumes before it.
+
+It goes the way of a notice: rank 0 has news, and all ranks agree where they stop. Nothing is saved
+there, as nothing that was reached is to be kept. Before the ranks leave, rank 0 puts what was
+committed since the onset in quarantine.
+
+The same steps may go wrong again, so a run is rolled back to one checkpoint once: it would go round
+for ever otherwise.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from trainer_hooks.checkpoint.latest import Checkpoint, committed
+from trainer_hooks.checkpoint.marks import Mark, names_with, put_mark
+from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.checkpoint.quarantine import roll_back
+from trainer_hooks.errors import CheckpointError
+from trainer_hooks.flag import StopNotice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    root: Place
+    onset_step: int
+    reason: str
+    good: Checkpoint
+    """What the next start resumes from."""
+
+
+class RollBack:
+    """The roll-back of one start of a run, if one is asked for. Rank 0 alone is asked."""
+
+    def __init__(self) -> None:
+        self.on_asked: Callable[[], None] = lambda: None
+        """Has the ranks look at ``pending`` again."""
+        self._asked: _Asked | None = None
+
+    def ask(self, root: Place, onset_step: int, reason: str) -> None:
+        """Have the run stop and forget the states of ``onset_step`` and later, if that can help.
+
+        Any thread may call it; it reads the storage, and says in the log why not.
+        """
+        if self._asked is not None:
+            return
+        try:
+            good = next((one for one in committed(root) if one.step < onset_step), None)
+            if good is None:
+                why = f"no checkpoint before step {onset_step} is whole"
+            elif good.marker.name in names_with(root, Mark.ROLLED_BACK_TO):
+                why = f"it was rolled back to step {good.step} before, and it did not help"
+            else:
+                self._asked = _Asked(root=root, onset_step=onset_step, reason=reason, good=good)
+                log.warning("ROLLBACK to step %d: all ranks stop: %s", good.step, reason)
+                self.on_asked()
+                return
+        except CheckpointError as error:
+            why = str(error)
+        log.error("the run is not rolled back, and goes on: %s", why)
+
+    def pending(self, heard: StopNotice | None) -> StopNotice | None:
+        """Return the notice in force: the roll-back, with the deadline of one that was heard."""
+        asked = self._asked
+        if asked is None:
+            return heard
+        own = StopNotice(
+            id=f"roll-back-{asked.onset_step}",
+            is_stop=True,
+            deadline_s=None,
+            source="guard",
+            is_roll_back=True,
+        )
+        if heard is None or not heard.is_stop:
+            return own
+        return replace(own, deadline_s=heard.deadline_s, window_s=heard.window_s)
+
+    def carry_out(self) -> bool:
+        """Do what was asked for, if anything was; tell whether the next start resumes before it.
+
+        Call it where no save is begun any more.
+        """
+        asked = self._asked
+        if asked is None:
+            return False
+        name = asked.good.marker.name
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        try:
+            bad = roll_back(asked.root, asked.onset_step, asked.reason)
+            put_mark(asked.root, Mark.ROLLED_BACK_TO, name, {"reason": asked.reason, "at": at})
+        except CheckpointError as error:
+            log.error("the run is not rolled back: %s", error)  # noqa: TRY400 - a person reads it
+            return False
+        log.warning(
+            "ROLLBACK: %d checkpoints are in quarantine, the next start resumes from step %d",
+            len(bad),
+            asked.good.step,
+        )
+        return True
