@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trainer_hooks.hooks import TrainerHooks
     from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
     from trainer_hooks.outcome import RunOutcome
+    from trainer_hooks.save_rules import LocalSaves
     from trainer_hooks.state import TrainState
     from trainer_hooks.stop import StopListener
     from trainer_hooks.waste.auto import AutoInterval
@@ -28,6 +29,7 @@ __all__ = [
     "Checkpointer",
     "Health",
     "Keep",
+    "LocalSaves",
     "ResumableSampler",
     "RunOutcome",
     "StepAgreement",
@@ -44,6 +46,7 @@ _HOMES = {
     "Checkpointer": "trainer_hooks.checkpoint.saver",
     "Health": "trainer_hooks.health.guards",
     "Keep": "trainer_hooks.checkpoint.keep",
+    "LocalSaves": "trainer_hooks.save_rules",
     "ResumableSampler": "trainer_hooks.data",
     "RunOutcome": "trainer_hooks.outcome",
     "StepAgreement": "trainer_hooks.agreement",

@@ -15,7 +15,7 @@ from trainer_hooks.health.figures import Figure
 from trainer_hooks.health.guards import Guards, Health, Watched
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
-from trainer_hooks.save_rules import SaveRules
+from trainer_hooks.save_rules import LocalSaves, SaveRules
 from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.step_log import StepLog, open_step_log
@@ -50,6 +50,7 @@ class TrainerHooks:
             days; None keeps all. What the run has resumed from is kept as well.
         verify: ``all`` compares the digest of every byte before it resumes; ``sizes`` takes the
             shards' on trust, where the storage keeps digests of its own.
+        local: A second tier, on the nodes' own disks, to be saved to more often.
         exit_on_preempt: Whether leaving the block ends the process when preempted, and a set-up
             that is wrong does, too. False: read the outcome, and catch ConfigError and StateError.
         always_stop: Whether a notice also stops a run that would reach its end, final save
@@ -68,6 +69,7 @@ class TrainerHooks:
         save_every: int | str | AutoInterval,
         keep: int | Keep | None = None,
         verify: Literal["sizes", "all"] = "all",
+        local: LocalSaves | None = None,
         exit_on_preempt: bool = True,
         always_stop: bool = False,
         health: Health | None = None,
@@ -75,7 +77,7 @@ class TrainerHooks:
         self._state = state
         self._run = Run(exits=exit_on_preempt)
         try:
-            self._rules = SaveRules.told(checkpoint_dir, save_every, keep, verify)
+            self._rules = SaveRules.told(checkpoint_dir, save_every, keep, verify, local)
         except SETUP_ERRORS as error:
             self._run.refuse(error)
             raise

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from trainer_hooks.checkpoint.keep import Keep
@@ -9,6 +10,31 @@ from trainer_hooks.checkpoint.place import Place, place_of
 from trainer_hooks.checkpoint.resume import Verify
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.auto import AutoInterval, parse_save_every
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSaves:
+    """A second tier of saves, on each node's own disk, for crashes that leave the node alive.
+
+    Raises:
+        ConfigError: It is no directory of a file system, or ``save_every`` counts no steps.
+    """
+
+    directory: str | os.PathLike[str]
+    """On a disk of the node. Each rank keeps two saves of what it holds there."""
+    save_every: int
+    """Steps between them."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(place_of(self.directory), Path):
+            raise ConfigError(f"local saves go to a node's own disk, not to {self.directory}")
+        if self.save_every < 1:
+            raise ConfigError(f"save_every counts steps: {self.save_every} of local saves")
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return Path(self.directory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +53,8 @@ class SaveRules:
     """What is kept when there are newer checkpoints; None for everything."""
     verify: str
     """A ``Verify``."""
+    local: LocalSaves | None = None
+    """A second tier, or none."""
 
     @classmethod
     def told(
@@ -35,6 +63,7 @@ class SaveRules:
         save_every: int | str | AutoInterval,
         keep: int | Keep | None,
         verify: str,
+        local: LocalSaves | None = None,
     ) -> Self:
         """Return the rules, as a program has written them.
 
@@ -46,6 +75,7 @@ class SaveRules:
             save_every=parse_save_every(save_every),
             keep=Keep(last=keep) if isinstance(keep, int) else keep,
             verify=verify,
+            local=local,
         )
 
     @property

@@ -8,6 +8,7 @@ from trainer_hooks.cadence import open_cadence
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.layout import Attempt
 from trainer_hooks.checkpoint.ledger_home import LedgerHome
+from trainer_hooks.checkpoint.local_tier import LocalTier
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
 from trainer_hooks.checkpoint.retention import Retention
@@ -51,12 +52,9 @@ class Saves:
         )
         self._is_in_doubt = True
         self._is_hurried = False
-        self._resumed: ResumePoint | None = resume(
-            rules.root, state, world, attempt=self.attempt, verify=Verify(rules.verify)
-        )
         self.verified = Verified(rules.root if world.is_coordinator else None)
-        if self._resumed is not None and rules.verify == Verify.ALL:
-            self.verified.note()
+        self._local: LocalTier | None = None
+        self._resumed, self._durable_step = self._resume(rules)
         begin, self._ledger = None, None
         if world.is_coordinator:
             self._ledger = LedgerHome(rules.root)
@@ -79,6 +77,21 @@ class Saves:
         if self._resumed is not None and self._resumed.took_s is not None:
             self._checkpointer.took_s.append(self._resumed.took_s)
 
+    def _resume(self, rules: SaveRules) -> tuple[ResumePoint | None, int | None]:
+        """Load the newest checkpoint of either tier; return it, and the newest durable step."""
+        if rules.local is not None:
+            self._local = LocalTier(rules.local.path, self._world, self.attempt)
+            point = self._local.resume(self._state, rules.root)
+            if point is not None:
+                newest = self._local.durable_step
+                return point, newest
+        point = resume(
+            rules.root, self._state, self._world, attempt=self.attempt, verify=Verify(rules.verify)
+        )
+        if point is not None and rules.verify == Verify.ALL:
+            self.verified.note()
+        return point, None if point is None else point.step
+
     @property
     def resumed_step(self) -> int:
         """Steps that were finished when this run began."""
@@ -90,7 +103,7 @@ class Saves:
         newest = self._checkpointer.last_committed
         if newest is not None:
             return newest.step
-        return None if self._resumed is None else self._resumed.step
+        return self._durable_step
 
     @property
     def is_saving(self) -> bool:
@@ -144,16 +157,23 @@ class Saves:
         """Save if the interval is over; all ranks agree on that."""
         if self._cadence.is_due(step):
             self.save(step)
+        elif self._local is not None and self._rules.local is not None:
+            is_new = step != self.resumed_step and self._state.has_stepped
+            if is_new and step % self._rules.local.save_every == 0:
+                self._checkpointer.wait(None)  # never two at once: they would share the memory
+                self._local.save(self._state.capture(step))
 
     def save(self, step: int) -> None:
         """Save the state at this boundary, unless that was done or there is nothing to save."""
         last = self._checkpointer.last
-        is_saved = step == self.resumed_step or (last is not None and last.name.step == step)
+        is_saved = step == self._durable_step or (last is not None and last.name.step == step)
         if is_saved or not self._state.has_stepped:
             return
         began = self._recorder.now()
         self._cadence.reach(step)
         self._checkpointer.wait(None)  # one is in flight at most, and waiting for it is no stall
+        if self._local is not None:
+            self._local.wait()
         waited_s = self._recorder.now() - began
         self._checkpointer.save_every_steps = self._cadence.choose(last)
         self._checkpointer.save(self._state.capture(step))
@@ -198,6 +218,8 @@ class Saves:
         self.note_survived()
         if is_flushed:
             self._checkpointer.close(0.0 if self._is_hurried else LINGER_S)
+        if self._local is not None:
+            self._local.close()
 
     def _after_commit(self) -> None:
         """Do what has time until after a commit. Runs in the save's thread."""

@@ -15,7 +15,14 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
-from trainer_hooks import AutoInterval, Health, ResumableSampler, TrainerHooks, TrainState
+from trainer_hooks import (
+    AutoInterval,
+    Health,
+    LocalSaves,
+    ResumableSampler,
+    TrainerHooks,
+    TrainState,
+)
 
 BATCH = 4
 
@@ -43,6 +50,7 @@ class Tiny:
 
     checkpoint_dir: Path
     log_dir: Path
+    local: LocalSaves | None = None
     checkpoint_url: str | None = None
     """Instead of the directory."""
     steps: int = 30
@@ -94,6 +102,7 @@ class Tiny:
             state,
             checkpoint_dir=self.checkpoint_url or self.checkpoint_dir,
             save_every=self.save_every,
+            local=self.local,
             always_stop=self.always_stop,
             health=self.health,
         ) as hooks:

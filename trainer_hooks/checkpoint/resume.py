@@ -194,7 +194,7 @@ def _prepare(path: Place, state: TrainState, world: World) -> tuple[_Prepared | 
         same_world = checkpoint.marker.world_size == world.size
         own = read_rank_state(path, world.rank) if same_world else None
         reader = SafeReader(path)
-        tensors = targets(shared, state, reader)
+        tensors = targets(shared, state.template(), reader)
     except CheckpointError as error:
         return None, [f"rank {world.rank}: {error}"]
     took_s = checkpoint.marker.took_s if same_world else None

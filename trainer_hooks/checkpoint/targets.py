@@ -9,10 +9,11 @@ from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState
 from trainer_hooks.errors import CheckpointError, StateError
 from trainer_hooks.leaves import tensor_paths
-from trainer_hooks.state import TrainState
 
 
-def targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[str, torch.Tensor]:
+def targets(
+    shared: RankState, ours: Mapping[str, torch.Tensor], reader: SafeReader
+) -> dict[str, torch.Tensor]:
     """Return what to load each tensor of the checkpoint into.
 
     The state's own tensor, or a new one where the state makes its own later (an average before
@@ -23,7 +24,6 @@ def targets(shared: RankState, state: TrainState, reader: SafeReader) -> dict[st
         StateError: A tensor has another shape there: it is another model's checkpoint.
         CheckpointError: The index lacks a tensor.
     """
-    ours = state.template()
     named = list(tensor_paths(dict(shared.leaves)))
     index = reader.read_metadata().state_dict_metadata
     for path in named:

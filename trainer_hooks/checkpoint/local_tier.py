@@ -1,0 +1,217 @@
+"""The local tier: each rank's own saves on its own node, for crashes that leave the node alive.
+
+A node's disk is quick, and gone with the node. So it is saved to more often than the storage that
+all ranks share, and it counts only for what that has not got yet. Each rank saves what it holds,
+alone; a local save is a checkpoint of the job where *every* rank has its own of the same name.
+
+It is resumed from by the very next attempt, or by none: what somebody has rolled back, or what has
+already crashed a start, is not met again.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed import HashStore
+from torch.distributed.checkpoint import CheckpointException
+from torch.distributed.tensor import DTensor
+
+from trainer_hooks.checkpoint.cause import root_cause
+from trainer_hooks.checkpoint.commit import newest_attempt
+from trainer_hooks.checkpoint.durable import create_file, make_directory
+from trainer_hooks.checkpoint.keep import Keep
+from trainer_hooks.checkpoint.latest import committed, damaged_files, open_checkpoint
+from trainer_hooks.checkpoint.layout import ATTEMPTS, Attempt, SaveName, saves
+from trainer_hooks.checkpoint.marks import Mark, names_with
+from trainer_hooks.checkpoint.metadata import SafeReader
+from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.checkpoint.rank_state import read_rank_state
+from trainer_hooks.checkpoint.removal import delete_checkpoint, discard
+from trainer_hooks.checkpoint.resume import ResumePoint
+from trainer_hooks.checkpoint.retention import Retention
+from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.targets import targets
+from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.state import Snapshot, TrainState
+from trainer_hooks.world import Store, World
+
+log = logging.getLogger(__name__)
+
+KEEP = Keep(last=2)
+"""One that all ranks have, while another is on its way."""
+
+
+class LocalTier:
+    """One rank's local saves. Every rank has one, and makes the same calls.
+
+    Args:
+        directory: On a disk of this node; the ranks of other nodes have their own of that name.
+        world: The ranks.
+        attempt: This start of the job, the same on all ranks.
+
+    Raises:
+        ConfigError: The directory cannot be written, or is another run's; on all ranks.
+    """
+
+    def __init__(self, directory: Path, world: World, attempt: Attempt) -> None:
+        self.durable_step: int | None = None
+        """The newest step in what all nodes share, as ``resume`` has found it; None for nothing."""
+        self._root = directory / f"rank_{world.rank:05d}_of_{world.size:05d}"
+        self._world = world
+        self._attempt = attempt
+        failures = [failure for failure in world.from_all(_enter(self._root, attempt)) if failure]
+        if failures:
+            raise ConfigError(failures[0])
+        alone = World(rank=0, size=1, store=cast("Store", HashStore()), group=None)
+        self._checkpointer = Checkpointer(self._root, alone, attempt, save_every_steps=1)
+        self._checkpointer.on_commit = Retention(self._root, KEEP, attempt).after_commit
+
+    def resume(self, state: TrainState, durable: Place) -> ResumePoint | None:
+        """Load the newest save that all ranks have, if it is newer than what all nodes share.
+
+        All ranks call it. Afterwards no other local save of an earlier attempt is there.
+
+        Args:
+            state: What is loaded into.
+            durable: The checkpoint directory that all ranks share.
+
+        Returns:
+            Where to go on; None where nothing newer is whole on every rank.
+        """
+        floor = self._world.from_coordinator(_floor(durable) if self._world.is_coordinator else 0)
+        self.durable_step = floor or None
+        common = set.intersection(*map(set, self._world.from_all(self._usable(floor))))
+        point = None if not common else self._load(max(common), state)
+        for name in saves(self._root):
+            if point is None or str(name) != point.path.name:
+                _forget(self._root, name)
+        return point
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Start a save of what this rank holds; it blocks for the stall only."""
+        tensors = {name: _local(tensor) for name, tensor in snapshot.tensors.items()}
+        self._checkpointer.save(replace(snapshot, tensors=tensors))
+
+    def wait(self) -> None:
+        """Wait until no local save is in flight."""
+        self._checkpointer.wait(None)
+
+    def close(self, linger_s: float = 0.0) -> None:
+        """Release the buffers; wait so long until old local saves are deleted."""
+        self._checkpointer.close(linger_s)
+
+    def _usable(self, floor: int | None) -> list[SaveName]:
+        """Return what this rank could go on from."""
+        if floor is None:
+            return []
+        try:
+            names = [found.marker.name for found in committed(self._root)]
+        except CheckpointError as error:
+            log.warning("local saves are not used: %s", error)
+            return []
+        last = self._attempt.number - 1
+        return [name for name in names if name.attempt.number == last and name.step > floor]
+
+    def _load(self, name: SaveName, state: TrainState) -> ResumePoint | None:
+        """Load a save on all ranks, or say on all why it is passed over."""
+        loading = _Loading(self._root / str(name))
+        for stage in (loading.verify, lambda: loading.read(state)):
+            failures = [failure for failure in self._world.from_all(_tried(stage)) if failure]
+            if failures:
+                log.error("passed over the local %s: %s", name, "; ".join(failures))
+                return None
+        return loading.finish(state, self._world)
+
+
+@dataclass(slots=True)
+class _Loading:
+    """One rank's part of loading a local save, stage by stage."""
+
+    path: Path
+    ours: dict[str, torch.Tensor] | None = None
+    into: dict[str, torch.Tensor] | None = None
+
+    def verify(self) -> None:
+        """Compare every byte's digest."""
+        damaged = damaged_files(open_checkpoint(self.path))
+        if damaged:
+            raise CheckpointError(f"{damaged[0]} is damaged, its digest differs")
+
+    def read(self, state: TrainState) -> None:
+        """Read the tensors into the state's own."""
+        self.ours = state.template()
+        local = {name: _local(tensor) for name, tensor in self.ours.items()}
+        reader = SafeReader(self.path)
+        self.into = targets(read_rank_state(self.path, 0), local, reader)
+        try:
+            dcp.load(self.into, storage_reader=reader, no_dist=True)
+        except CheckpointException as error:
+            raise CheckpointError(root_cause(error)) from error
+
+    def finish(self, state: TrainState, world: World) -> ResumePoint:
+        """Set the state; every rank has read its part."""
+        own, marker = read_rank_state(self.path, 0), open_checkpoint(self.path).marker
+        ours, into = self.ours or {}, self.into or {}
+        state.restore({name: ours.get(name, into[name]) for name in into}, own.leaves)
+        if world.is_coordinator:
+            log.warning(
+                "RESUMED step=%d from=%s ranks=%d rng=restored local=yes",
+                own.step,
+                self.path.name,
+                world.size,
+            )
+        return ResumePoint(step=own.step, path=self.path, own_rng=own, took_s=None, marker=marker)
+
+
+def _tried(stage: Callable[[], None]) -> str | None:
+    try:
+        stage()
+    except CheckpointError as error:
+        return str(error)
+    return None
+
+
+def _enter(root: Path, attempt: Attempt) -> str | None:
+    """Take the attempt's number here too, which fences off earlier ones; say why it can't be."""
+    try:
+        make_directory(root / ATTEMPTS)
+        if newest_attempt(root) > attempt.number:
+            return f"{root} holds local saves of another run: choose another directory, or empty it"
+        for older in (root / ATTEMPTS).iterdir():
+            older.unlink(missing_ok=True)
+        create_file(root / ATTEMPTS / str(attempt.number), f"{attempt}\n".encode())
+    except (OSError, CheckpointError) as error:
+        return f"no local saves can be made in {root}: {error}"
+    return None
+
+
+def _floor(durable: Place) -> int | None:
+    """Return the step that a resume begins at in any case; None if nothing may be newer.
+
+    What was put in quarantine is behind every save that came after it.
+    """
+    try:
+        newest = next(committed(durable), None)
+        quarantined = names_with(durable, Mark.QUARANTINED)
+    except CheckpointError:
+        return None  # the resume from there says so
+    if newest is None:
+        return None if quarantined else 0
+    return None if any(name > newest.marker.name for name in quarantined) else newest.step
+
+
+def _local(tensor: torch.Tensor) -> torch.Tensor:
+    """Return what this rank holds of a tensor, in the same memory."""
+    with torch.no_grad():
+        return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def _forget(root: Path, name: SaveName) -> None:
+    discard(root, name)
+    with contextlib.suppress(CheckpointError):
+        delete_checkpoint(root, name)
