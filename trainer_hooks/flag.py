@@ -47,6 +47,9 @@ WINDOWS_S: Mapping[str, float] = MappingProxyType(
 USER = "user"
 """The id of a stop that a user has asked for: the job is to end, and not to go on elsewhere."""
 
+ROLL_BACK = "roll-back-"
+"""How the id of a stop begins that a guard has asked for, to forget what was reached."""
+
 DEADLINE_JITTER_S = 1.0
 """Smaller differences are two readings of one deadline, not news."""
 

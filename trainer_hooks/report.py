@@ -5,8 +5,10 @@ import time
 from pathlib import Path
 
 from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.decision import Decision
+from trainer_hooks.flag import ROLL_BACK, USER, StopNotice
 from trainer_hooks.outcome import RunOutcome
-from trainer_hooks.results import RankResult, RankState, report_result
+from trainer_hooks.results import Cause, RankResult, RankState, report_result
 
 
 class Report:
@@ -16,6 +18,7 @@ class Report:
         self._instants: dict[str, float] = {}
         self._root: str | None = None
         self._attempt: int | None = None
+        self._cause: Cause | None = None
 
     def belong_to(self, root: Place, attempt: int) -> None:
         """Note which attempt this is, and of which run."""
@@ -25,6 +28,21 @@ class Report:
     def note(self, what: str, at: float | None = None) -> None:
         """Note when something happened, as seconds of Unix time; the first time counts."""
         self._instants.setdefault(what, time.time() if at is None else at)
+
+    def note_cause(self, stop: Decision | None, own: StopNotice | None) -> None:
+        """Note why all ranks stop, once they have agreed on it.
+
+        Args:
+            stop: What they have agreed on.
+            own: What is in force on this node. It need not be what they have agreed for: a node
+                that goes away, too, is not to be started on again.
+        """
+        if stop is None:
+            return
+        is_own = own is not None and own.is_stop
+        self._cause = Cause.THIS_NODE if is_own else Cause.OTHER_NODE
+        if any(cause == USER or cause.startswith(ROLL_BACK) for cause in stop.causes):
+            self._cause = Cause.JOB
 
     def instant(self, what: str) -> float | None:
         """Return when it happened; None while it has not. Any thread may ask."""
@@ -42,6 +60,7 @@ class Report:
                 step=outcome.step,
                 committed_step=outcome.committed_step,
                 at_stop=outcome.at_stop,
+                cause=self._cause,
                 root=self._root,
                 attempt=self._attempt,
                 instants=dict(self._instants),

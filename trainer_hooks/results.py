@@ -22,6 +22,17 @@ RESULT_DIR_VARIABLE = "REPRIEVE_RESULT_DIR"
 _MAX_BYTES = 64 * 1024
 
 
+class Cause(StrEnum):
+    """Why all ranks have stopped, as this rank knows it."""
+
+    THIS_NODE = "this_node"
+    """This node goes away, perhaps among others."""
+    OTHER_NODE = "other_node"
+    """Only others do."""
+    JOB = "job"
+    """Somebody wants the whole job to stop, wherever it runs."""
+
+
 class RankState(StrEnum):
     """How far a rank has come."""
 
@@ -48,6 +59,8 @@ class RankResult:
     """Step of the newest checkpoint this run knows of."""
     at_stop: AtStop | None = None
     """What was done at the agreed stop; None if there was none."""
+    cause: Cause | None = None
+    """Why there was one."""
     root: str | None = None
     """The checkpoint directory, once this attempt has a number in it."""
     attempt: int | None = None
@@ -81,6 +94,7 @@ def write_result(directory: Path, local_rank: int, result: RankResult) -> None:
         "step": result.step,
         "committed_step": result.committed_step,
         "at_stop": result.at_stop,
+        "cause": result.cause,
         "root": result.root,
         "attempt": result.attempt,
         "instants": dict(result.instants),
@@ -104,10 +118,15 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
             "step": int(step),
             "committed_step": None | int() as committed_step,
             "at_stop": None | str() as at_stop,
+            "cause": None | str() as cause,
             "root": None | str() as root,
             "attempt": None | int() as attempt,
             "instants": dict(instants),
-        } if state in set(RankState) and (at_stop is None or at_stop in set(AtStop)):
+        } if (
+            state in set(RankState)
+            and (at_stop is None or at_stop in set(AtStop))
+            and (cause is None or cause in set(Cause))
+        ):
             return RankResult(
                 state=RankState(state),
                 pid=pid,
@@ -115,6 +134,7 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
                 step=step,
                 committed_step=committed_step,
                 at_stop=None if at_stop is None else AtStop(at_stop),
+                cause=None if cause is None else Cause(cause),
                 root=root,
                 attempt=attempt,
                 instants={what: at for what, at in instants.items() if isinstance(at, float)},

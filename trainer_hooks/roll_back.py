@@ -18,7 +18,7 @@ from trainer_hooks.checkpoint.marks import Mark, names_with, put_mark
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.quarantine import roll_back
 from trainer_hooks.errors import CheckpointError
-from trainer_hooks.flag import StopNotice
+from trainer_hooks.flag import ROLL_BACK, StopNotice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ class RollBack:
         if asked is None:
             return heard
         own = StopNotice(
-            id=f"roll-back-{asked.onset_step}",
+            id=f"{ROLL_BACK}{asked.onset_step}",
             is_stop=True,
             deadline_s=None,
             source="guard",

@@ -214,6 +214,7 @@ class Run:
         """Leave word for the launcher."""
         if self.saves is not None and (at := self.saves.committed_at) is not None:
             self._report.note("committed", at)
+        self._report.note_cause(self.agreement.stop, self._hearing.pending())
         self._report.tell(state, self.world.rank, self.outcome)
 
     def _on_news(self) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.results import (
     RESULT_DIR_VARIABLE,
+    Cause,
     RankResult,
     RankState,
     read_result,
@@ -26,6 +27,7 @@ RESULTS = st.builds(
     step=st.integers(0, 10**12),
     committed_step=st.none() | st.integers(0, 10**12),
     at_stop=st.none() | st.sampled_from(AtStop),
+    cause=st.none() | st.sampled_from(Cause),
     root=st.none() | st.text(max_size=9),
     attempt=st.none() | st.integers(0, 10**9),
     instants=st.dictionaries(st.text(max_size=9), st.floats(0, 1e10), max_size=4),
@@ -81,6 +83,7 @@ GOOD = {
     "step": 20,
     "committed_step": 10,
     "at_stop": "finish",
+    "cause": "other_node",
     "root": "/shared/run-7",
     "attempt": 4,
     "instants": {},
@@ -101,7 +104,7 @@ GOOD = {
         *[
             json.dumps(GOOD | {key: None})
             for key in GOOD
-            if key not in ("committed_step", "at_stop", "root", "attempt")
+            if key not in ("committed_step", "at_stop", "cause", "root", "attempt")
         ],
         json.dumps(GOOD | {"state": ["saved"]}),
         json.dumps(GOOD) + " " * 70_000,

@@ -1,55 +1,150 @@
 """torchrun's agent, taught what a preemption is.
 
-Three things that torchrun does are right for a crash and wrong for a node that goes away: it
-restarts ranks that have saved and left, on the very node; it lets a second SIGTERM break off the
-wait that the first one began; and it knows nothing of the files in which ranks leave word.
+What torchrun does is right for a crash and wrong for a node that goes away: it restarts ranks that
+have saved and left, on the very node, or ends them all for good; it lets a second SIGTERM break
+off the wait that the first one began; and it knows nothing of the files in which ranks leave word.
 """
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch.distributed.elastic.agent.server import RunResult, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 from torch.distributed.launcher import api
 
-from trainer_hooks.results import forget_results, some_rank_saved
+from trainer_hooks.launch.elastic import Fate, Losses, fate_of
+from trainer_hooks.launch.exit_codes import Failure
+from trainer_hooks.launch.rendezvous import Membership
+from trainer_hooks.results import forget_results, read_result, some_rank_saved
 
 
 class RanksPreemptedError(Exception):
-    """Raised out of the agent instead of a restart."""
+    """Raised out of the agent instead of a restart; it ends the job on all nodes."""
+
+
+class NodeLeavesError(SignalException):
+    """Raised out of the agent of a node that goes away, where the others may go on.
+
+    Only as a signal does it leave the rendezvous open for them (trainer-facts 8.5, 2026-11-30).
+    """
+
+    def __init__(self) -> None:
+        super().__init__("this node leaves, and the others may go on", signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What an agent knows of its node and job that torchrun does not tell it."""
+
+    results: Path
+    """Where its ranks leave word."""
+    is_stop_in_force: Callable[[], bool]
+    """Tells whether ranks are not to be started here; may block for seconds."""
+    is_elastic: bool
+    """Whether the job goes on with fewer nodes."""
+    membership: Membership
 
 
 @contextmanager
-def preemption_aware(results: Path, is_stop_in_force: Callable[[], bool]) -> Iterator[None]:
+def preemption_aware(node: Node) -> Iterator[None]:
     """Let torchrun use our agent while the block runs.
 
     ``elastic_launch`` makes its agent itself and takes no class to make; this is the one place
     that replaces it (trainer-facts 8.5, torch 2.13, 2026-11-30).
     """
-
-    class Agent(LocalElasticAgent):
-        """The agent of this launch."""
-
-        def _start_workers(self, worker_group: Any) -> Any:  # noqa: ANN401 - as torchrun has it
-            forget_results(results)  # of the ranks that these replace
-            return super()._start_workers(worker_group)
-
-        def _restart_workers(self, worker_group: Any) -> None:  # noqa: ANN401 - as torchrun has it
-            if some_rank_saved(results) or is_stop_in_force():
-                raise RanksPreemptedError("ranks were preempted: not restarted on this node")
-            super()._restart_workers(worker_group)
-
-        def _shutdown(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as torchrun has it
-            # The ranks have been told, and their time is counted; being told again adds nothing.
-            for number in (signal.SIGTERM, signal.SIGUSR1):
-                signal.signal(number, signal.SIG_IGN)
-            super()._shutdown(*arguments, **options)
-
     original = api.LocalElasticAgent
-    api.LocalElasticAgent = Agent  # type: ignore[misc]  # see above
+    api.LocalElasticAgent = partial(Agent, node)  # type: ignore[misc, assignment]  # see above
     try:
         yield
     finally:
         api.LocalElasticAgent = original  # type: ignore[misc]  # see above
+
+
+class Agent(LocalElasticAgent):
+    """The agent of one launch."""
+
+    def __init__(self, node: Node, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as torchrun has it
+        super().__init__(*arguments, **options)
+        self._node = node
+        self._losses = Losses()
+        self._goes_on = self._is_restarting = self._has_met = False
+        node.membership.belong_to(self._rdzv_handler)
+
+    def run(self, *arguments: Any, **options: Any) -> RunResult:  # noqa: ANN401 - as above
+        """Run to the end; a node that leaves an elastic job takes itself out."""
+        try:
+            result: RunResult = super().run(*arguments, **options)
+        except SignalException:
+            if self._node.is_elastic:
+                self._node.membership.withdraw()
+            raise
+        return result
+
+    def _rendezvous(self, worker_group: Any) -> None:  # noqa: ANN401 - as above
+        if not self._has_met:
+            self._node.membership.reopen()
+        self._has_met = True
+        super()._rendezvous(worker_group)
+
+    def _start_workers(self, worker_group: Any) -> Any:  # noqa: ANN401 - as above
+        forget_results(self._node.results)  # of the ranks that these replace
+        return super()._start_workers(worker_group)
+
+    def _monitor_workers(self, worker_group: Any) -> RunResult:  # noqa: ANN401 - as above
+        result: RunResult = super()._monitor_workers(worker_group)
+        if self._node.is_elastic and result.state in (WorkerState.SUCCEEDED, WorkerState.FAILED):
+            fate = self._fate(result)
+            if fate is Fate.LEAVES:
+                raise NodeLeavesError
+            self._goes_on = fate is Fate.GOES_ON
+            if self._goes_on:
+                self._remaining_restarts += 1  # a restart takes one, and this is nobody's fault
+                return RunResult(state=WorkerState.FAILED, failures=result.failures)
+        return result
+
+    def _restart_workers(self, worker_group: Any) -> None:  # noqa: ANN401 - as above
+        # HEALTHY: another node wants to join, and the ranks are told to stop for it.
+        is_elastic = self._node.is_elastic
+        is_wanted = self._goes_on or (is_elastic and worker_group.state is WorkerState.HEALTHY)
+        if self._node.is_stop_in_force():
+            raise NodeLeavesError if is_elastic else RanksPreemptedError("a stop is in force here")
+        if not is_wanted and some_rank_saved(self._node.results):
+            raise RanksPreemptedError("ranks were preempted: not restarted on this node")
+        self._is_restarting = True
+        try:
+            super()._restart_workers(worker_group)
+        finally:
+            self._goes_on = self._is_restarting = False
+
+    def _stop_workers(self, worker_group: Any) -> None:  # noqa: ANN401, ARG002 - as above
+        # torchrun's would kill ranks that still save after 30 s (trainer-facts 8.6, 2026-11-30).
+        self._shutdown(timeout=self._shutdown_timeout)
+
+    def _shutdown(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as above
+        if not self._is_restarting:
+            # The ranks have been told, and their time is counted; being told again adds nothing.
+            for number in (signal.SIGTERM, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_IGN)
+        super()._shutdown(*arguments, **options)
+
+    def _fate(self, result: RunResult) -> Fate:
+        ranks = range(self._worker_group.spec.local_world_size)
+        results = [read_result(self._node.results, rank) for rank in ranks]
+        failures = failures_of(result.failures.values())
+        fate = fate_of(results, failures, is_stop_in_force=self._node.is_stop_in_force)
+        if fate is Fate.GOES_ON and self._losses.are_too_many(results):
+            return Fate.ENDS
+        return fate
+
+
+def failures_of(failures: Iterable[ProcessFailure]) -> dict[int, Failure]:
+    """Return the deaths that torchrun has seen, by local rank and in their order."""
+    in_order = sorted(failures, key=lambda failure: failure.timestamp)
+    return {f.local_rank: Failure(pid=f.pid, exit_status=f.exitcode) for f in in_order}

@@ -6,7 +6,6 @@ leaves a result file, and one pure rule makes an exit code of them.
 
 import logging
 import os
-import resource
 import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,47 +18,36 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous.api import RendezvousError
 
-from trainer_hooks.at_stop import AtStop
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import StopNotice
-from trainer_hooks.launch.agent import RanksPreemptedError, preemption_aware
+from trainer_hooks.launch.agent import (
+    Node,
+    NodeLeavesError,
+    RanksPreemptedError,
+    failures_of,
+    preemption_aware,
+)
 from trainer_hooks.launch.crash_loop import code_in_a_row
+from trainer_hooks.launch.elastic import with_elastic_times
+from trainer_hooks.launch.environment import raise_file_limit, set_environment
 from trainer_hooks.launch.exit_codes import (
     EXIT_PREEMPTED,
     MAX_CRASHES,
     Failure,
     launch_exit_code,
 )
+from trainer_hooks.launch.fit import check_fit
 from trainer_hooks.launch.in_force import stop_in_force
-from trainer_hooks.launch.report import LaunchReport, nothing_started
+from trainer_hooks.launch.rendezvous import Membership
+from trainer_hooks.launch.report import LaunchReport, nothing_started, summary
 from trainer_hooks.launch.waiting import StopWhileWaiting
-from trainer_hooks.launched import GRACE_VARIABLE, introduce_launcher
-from trainer_hooks.results import (
-    RESULT_DIR_VARIABLE,
-    RankResult,
-    RankState,
-    read_result,
-)
+from trainer_hooks.launched import introduce_launcher
+from trainer_hooks.results import RESULT_DIR_VARIABLE, read_result
 
 log = logging.getLogger(__name__)
 
-_WORDS = {
-    RankState.RUNNING: "broke off",
-    RankState.LOST: "lost a peer",
-    RankState.SAVED: "stopped",
-    RankState.FINISHED: "finished",
-}
-
 _TORCHRUN: Any = torch.distributed.run
 """Untyped."""
-
-AGENT_EXIT_S = 5.0
-"""What the agent itself needs after its workers, out of the window."""
-
-DEFAULT_WINDOW_S = 120.0
-"""AWS Spot's notice (cloud-contract 0, 2026-11-30); ranks that are done leave at once anyway."""
-
-_TIMEOUT_VARIABLE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
 
 _SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """torchrun's own, and SIGUSR1: an agent that does not handle it dies and leaves orphans."""
@@ -84,26 +72,17 @@ def launch(
     notice = stop_in_force()
     if notice is not None:
         return _told_by(notice)
-    try:
-        options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
-    except SystemExit as exit_:
-        if not exit_.code:
-            raise
-        raise ConfigError("torchrun does not understand these arguments, see above") from exit_
-    _set_environment(window_s, options.shutdown_timeout)
-    _raise_file_limit()
-    ranks = _ranks(options.nnodes, options.nproc_per_node)
+    options = _understood(arguments)
+    set_environment(window_s, options.shutdown_timeout)
+    raise_file_limit()
+    ranks = _ranks(options.nproc_per_node)
     if ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # torchrun does, with four lines about it
     logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(_is_news)
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
         introduce_launcher()
-        waiting = StopWhileWaiting(lambda notice: leave(_told_by(notice)))
-        waiting.start()
-        with preemption_aware(Path(directory), waiting.forbids_a_start):
-            end = _run(options)
-        waiting.close()
+        end = _run_here(options, Path(directory), leave)
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(
         results,
@@ -115,22 +94,78 @@ def launch(
     said = ""
     if end.stopped_by is None or code == EXIT_PREEMPTED:  # Ctrl-C is no crash
         code, said = code_in_a_row(code, results, max_crashes=max_crashes)
-    return LaunchReport(
-        exit_code=code, reason=_summary(results, end.reason) + said, results=results
+    return LaunchReport(exit_code=code, reason=summary(results, end.reason) + said, results=results)
+
+
+def _understood(arguments: Sequence[str]) -> Any:  # noqa: ANN401 - torchrun's own
+    """Return torchrun's options, for an elastic job with the times that suit one.
+
+    Raises:
+        ConfigError: torchrun does not know one, or is not the one that our hooks are made for.
+    """
+    try:
+        options = _TORCHRUN.parse_args([f"--signals-to-handle={_SIGNALS}", *arguments])
+    except SystemExit as exit_:
+        if not exit_.code:
+            raise
+        raise ConfigError("torchrun does not understand these arguments, see above") from exit_
+    if _is_elastic(options):
+        check_fit()
+        options.rdzv_conf = with_elastic_times(options.rdzv_conf)
+    return options
+
+
+def _run_here(options: Any, results: Path, leave: Callable[[LaunchReport], NoReturn]) -> "_End":  # noqa: ANN401 - as above
+    """Run torchrun to its end, or leave when a stop comes while no rank has been started."""
+    membership = Membership()
+
+    def leave_at_once(notice: StopNotice) -> NoReturn:
+        membership.withdraw()
+        leave(_told_by(notice))
+
+    waiting = StopWhileWaiting(leave_at_once)
+    waiting.start()
+    node = Node(
+        results=results,
+        is_stop_in_force=waiting.forbids_a_start,
+        is_elastic=_is_elastic(options),
+        membership=membership,
     )
+    with preemption_aware(node):
+        end = _run(options)
+    waiting.close()
+    return end
 
 
-def _ranks(nnodes: str, nproc_per_node: str) -> int:
+def _is_elastic(options: Any) -> bool:  # noqa: ANN401 - as above
+    """Tell whether the job goes on with fewer nodes than it may have."""
+    fewest, most = _nodes(options.nnodes)
+    return fewest < most and options.rdzv_backend == "c10d"
+
+
+def _nodes(nnodes: str) -> tuple[int, int]:
+    """Return how many nodes there are at least and at most.
+
+    Raises:
+        ConfigError: It is no number and no range.
+    """
+    try:
+        fewest, most = _TORCHRUN.parse_min_max_nnodes(nnodes)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"torchrun can make nothing of --nnodes={nnodes:.80}: {error}") from error
+    return fewest, most
+
+
+def _ranks(nproc_per_node: str) -> int:
     """Return how many ranks are to run here.
 
     Raises:
-        ConfigError: One of the two is no number, no range, or no kind of device that is here.
+        ConfigError: It is no number, and no kind of device that is here.
     """
     try:
-        _TORCHRUN.parse_min_max_nnodes(nnodes)
         return int(_TORCHRUN.determine_local_world_size(nproc_per_node))
     except (ValueError, RuntimeError) as error:
-        asked = f"--nnodes={nnodes:.80} --nproc-per-node={nproc_per_node:.80}"
+        asked = f"--nproc-per-node={nproc_per_node:.80}"
         raise ConfigError(f"torchrun can make nothing of {asked}: {error}") from error
 
 
@@ -155,9 +190,9 @@ def _run(options: object) -> _End:
     try:
         _TORCHRUN.run(options)
     except ChildFailedError as error:
-        in_order = sorted(error.failures.values(), key=lambda failure: failure.timestamp)
-        failures = {f.local_rank: Failure(pid=f.pid, exit_status=f.exitcode) for f in in_order}
-        return _End(failures, reason=_deaths(error))
+        return _End(failures_of(error.failures.values()), reason=_deaths(error))
+    except NodeLeavesError as error:
+        return _End(reason=str(error))
     except SignalException as error:
         name = signal.Signals(error.sigval).name
         return _End(stopped_by=int(error.sigval), reason=f"stopped by {name}")
@@ -176,58 +211,3 @@ def _deaths(error: ChildFailedError) -> str:
 def _is_news(record: logging.LogRecord) -> bool:
     """Drop torchrun's error line about a rank that was preempted: it did what it should."""
     return f"failed (exitcode: {EXIT_PREEMPTED})" not in record.getMessage()
-
-
-def _set_environment(window_s: float | None, own_timeout_s: int | None) -> None:
-    """Give the ranks their time, and tell them of it if anybody knows what it is.
-
-    Args:
-        window_s: As for ``launch``.
-        own_timeout_s: torchrun's own ``--shutdown-timeout``, which wins over its variable.
-
-    Raises:
-        ConfigError: torchrun's variable is no number.
-    """
-    # With the worker store shared with the agent, an in-agent restart breaks gloo (8.4).
-    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    timeouts = [] if own_timeout_s is None else [own_timeout_s]
-    if own_timeout_s is None and (text := os.environ.get(_TIMEOUT_VARIABLE)) is not None:
-        timeouts = [_whole_seconds(text)]
-    if window_s is not None:
-        timeouts.append(_agents_timeout_s(window_s))
-    os.environ.setdefault(_TIMEOUT_VARIABLE, str(_agents_timeout_s(window_s or DEFAULT_WINDOW_S)))
-    if timeouts:  # a default is no deadline to count on: the platform's may be sooner
-        os.environ[GRACE_VARIABLE] = str(min(timeouts))
-
-
-def _agents_timeout_s(window_s: float) -> int:
-    return max(1, int(window_s - AGENT_EXIT_S))
-
-
-def _whole_seconds(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise ConfigError(f"{_TIMEOUT_VARIABLE} counts whole seconds, not {text!r}") from error
-
-
-def _raise_file_limit() -> None:
-    """Rank 0 hosts the Store: six connections a rank of the world, and gloo's own."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _summary(results: Sequence[RankResult | None], reason: str | None) -> str:
-    known = [result for result in results if result is not None]
-    if not known:
-        return reason or "done; the script does not use TrainerHooks"
-    words = "+".join(sorted({_WORDS[result.state] for result in known}))
-    step = max(result.step for result in known)
-    committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
-    summary = f"ranks {words} at step {step}"
-    if any(result.at_stop is AtStop.EMERGENCY for result in known):
-        summary += " and saved once more"
-    summary += f", newest checkpoint {committed}"
-    if step > (committed or 0):
-        summary += f": {step - (committed or 0)} steps will be done again"
-    return summary if reason is None else f"{summary}; {reason}"

@@ -1,11 +1,20 @@
 """How a launch ended, for people and for programs."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from trainer_hooks.at_stop import AtStop
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
-from trainer_hooks.results import RankResult
+from trainer_hooks.results import RankResult, RankState
+
+_WORDS = {
+    RankState.RUNNING: "broke off",
+    RankState.LOST: "lost a peer",
+    RankState.SAVED: "stopped",
+    RankState.FINISHED: "finished",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +35,25 @@ def nothing_started(why: str) -> LaunchReport:
 def write_report(report: LaunchReport, path: Path) -> None:
     """Write a launch's end as JSON."""
     path.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
+
+
+def summary(results: Sequence[RankResult | None], reason: str | None) -> str:
+    """Return how the ranks have ended, in a line.
+
+    Args:
+        results: By local rank, what each rank has left.
+        reason: torchrun's complaint; None if it has none.
+    """
+    known = [result for result in results if result is not None]
+    if not known:
+        return reason or "done; the script does not use TrainerHooks"
+    words = "+".join(sorted({_WORDS[result.state] for result in known}))
+    step = max(result.step for result in known)
+    committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
+    said = f"ranks {words} at step {step}"
+    if any(result.at_stop is AtStop.EMERGENCY for result in known):
+        said += " and saved once more"
+    said += f", newest checkpoint {committed}"
+    if step > (committed or 0):
+        said += f": {step - (committed or 0)} steps will be done again"
+    return said if reason is None else f"{said}; {reason}"
