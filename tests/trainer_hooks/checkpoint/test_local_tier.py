@@ -4,7 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
 from torch.distributed import HashStore
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 
 from tests.support.ranks import start_ranks
 from tests.support.training import Run, plain
@@ -15,6 +21,7 @@ from trainer_hooks.checkpoint.local_tier import LocalTier
 from trainer_hooks.checkpoint.quarantine import quarantine
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
@@ -149,3 +156,50 @@ def test_save_before_is_taken_when_one_rank_lacks_the_newest(tmp_path: Path) -> 
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     assert [job.log(rank).splitlines()[-1] for rank in (0, 1)] == ["resumed 3"] * 2
     assert [name.step for name in saves(local / "rank_00000_of_00002")] == [3]
+
+
+def sharded(seed: int) -> tuple[TrainState, nn.Module]:
+    """Return a model that FSDP has sharded over the ranks, after a step."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 3))
+    fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    state = TrainState(model=model, optimizer=optimizer, scheduler=None, scaler=None, data=None)
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    return state, model
+
+
+@pytest.mark.ranks
+def test_shards_come_back_when_each_rank_has_its_own(tmp_path: Path) -> None:
+    """As FSDP has cut them: no rank reads another's, and none holds the whole."""
+    durable, local = tmp_path / "durable", tmp_path / "local"
+
+    def main(rank: int) -> None:
+        ranks = World.connect()
+        state, model = sharded(seed=1)
+        other, loaded = sharded(seed=2)
+        point = None
+        for into in (state, other):
+            attempt = ranks.from_coordinator(start_attempt(durable) if rank == 0 else None)
+            assert attempt is not None
+            tier = LocalTier(local, ranks, attempt)
+            point = tier.resume(into, durable)
+            if into is state:
+                tier.save(state.capture(7))
+                tier.wait()
+        assert point is not None
+        assert point.step == 7
+        for mine, theirs in zip(state.template().values(), other.template().values(), strict=True):
+            assert torch.equal(local_part(mine), local_part(theirs))
+        assert sum(p.numel() for p in loaded.parameters()) > sum(
+            local_part(p).numel() for p in model.parameters()
+        )
+
+    job = start_ranks(2, main, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0) + job.log(1)
+
+
+def local_part(tensor: torch.Tensor) -> torch.Tensor:
+    """Return what this rank holds of it."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
