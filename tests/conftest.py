@@ -39,3 +39,12 @@ def weed_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     with seaweedfs(tmp_path_factory.mktemp("weed")) as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="session")
+def rclone_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run rclone's S3 server, which knows no conditional put; the session's tests share it."""
+    from tests.support.s3_server import rclone  # noqa: PLC0415 - most tests need none of it
+
+    with rclone(tmp_path_factory.mktemp("rclone")) as endpoint:
+        yield endpoint

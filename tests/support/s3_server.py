@@ -46,7 +46,7 @@ def seaweedfs(directory: Path) -> Iterator[str]:
         f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}",
         *(f"-{part}.port.grpc={port}" for part, port in zip(_PARTS, of_grpc, strict=True)),
         f"-s3.config={config}", "-master.telemetry=false", "-master.volumeSizeLimitMB=64",
-        "-volume.max=20",
+        "-volume.max=20", "-s3.port.iceberg=0", "-s3.port.lance=0",
     ]  # fmt: skip
     with _running([*map(str, command)], s3, directory / "weed.log"):
         endpoint = f"http://127.0.0.1:{s3}"
@@ -113,8 +113,9 @@ def _running(command: list[str], port: int, log: Path) -> Iterator[None]:
 
 def _answers(port: int) -> bool:
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1.0):
-            return True
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0) as found:
+            # Who asks for a port that nobody listens on may be given it, and meet himself.
+            return bool(found.getsockname() != found.getpeername())
     except OSError:
         return False
 

@@ -1,11 +1,10 @@
 """The commit protocol in buckets: on a directory seen as one, on SeaweedFS, and on rclone."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.s3_server import bucket_at, rclone, use_server
+from tests.support.s3_server import bucket_at, use_server
 from tests.support.saving import commit_save, on_disk, write_save
 from tests.support.trained import saved
 from tests.support.training import Run
@@ -29,13 +28,6 @@ from trainer_hooks.errors import (
 
 STORES = ["file", pytest.param("seaweedfs", marks=pytest.mark.ranks),
           pytest.param("rclone", marks=pytest.mark.ranks)]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def rclone_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Run rclone, with a bucket."""
-    with rclone(tmp_path_factory.mktemp("rclone")) as endpoint:
-        yield endpoint
 
 
 @pytest.fixture(params=STORES)
