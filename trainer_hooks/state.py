@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import torch
 from torch.distributed.checkpoint.state_dict import (
@@ -15,21 +14,12 @@ from torch.distributed.checkpoint.state_dict import (
 
 from trainer_hooks.errors import StateError
 from trainer_hooks.leaves import join, split
+from trainer_hooks.of_each_rank import OfEachRank, Stateful
 from trainer_hooks.rng import capture_rng
 from trainer_hooks.untrusted import Json
 
 _WITHOUT_UNUSED = StateDictOptions(strict=False)
 """A parameter that no loss has reached has no optimizer state, and may go on having none."""
-
-
-class Stateful(Protocol):
-    """Anything with ``state_dict`` and ``load_state_dict``; nothing need be inherited."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state."""
-
-    def load_state_dict(self, state_dict: dict[str, Any], /) -> object:
-        """Set the state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +54,11 @@ class TrainState:
     scaler: Stateful | None
     """Gradient scaler."""
     data: Stateful | None
-    """Data position: a ResumableSampler, or None for data that has none."""
+    """Data position: a ResumableSampler, ``OfEachRank(StatefulDataLoader(...))``, or None for data
+    that has none."""
     extras: Mapping[str, Stateful] = field(default_factory=dict)
-    """Anything else with a state (EMA, fp32 masters), equal on all ranks or sharded by DTensor."""
+    """Anything else with a state (EMA, fp32 masters), equal on all ranks, sharded by DTensor, or
+    wrapped in ``OfEachRank``. examples/extras.py has some."""
     seed: int = 0
     """Seeds the generators anew when a checkpoint is resumed by another number of ranks."""
     has_stepped: bool = field(default=False, init=False)
@@ -88,7 +80,7 @@ class TrainState:
         if not self.has_stepped:
             raise StateError("the optimizer has not stepped yet: there is nothing to capture")
         rng = capture_rng()
-        tensors, leaves = self._collect()
+        tensors, leaves = self._collect(self._others())
         return Snapshot(step=step, tensors=tensors, leaves=leaves, rng=rng)
 
     def template(self) -> dict[str, torch.Tensor]:
@@ -96,13 +88,24 @@ class TrainState:
 
         It disturbs an optimizer that has not stepped: do nothing next but ``restore``.
         """
-        return self._collect()[0]
+        return self._collect(self._alike())[0]
 
-    def restore(self, tensors: Mapping[str, torch.Tensor], leaves: Mapping[str, Json]) -> None:
+    def restore(
+        self,
+        tensors: Mapping[str, torch.Tensor],
+        leaves: Mapping[str, Json],
+        own: Mapping[str, Json] | None = None,
+    ) -> None:
         """Set every component but RNG. All ranks call it.
 
+        Args:
+            tensors: Loaded into what ``template`` gave.
+            leaves: What is the same on all ranks.
+            own: This rank's own, if the same number of ranks wrote the checkpoint.
+
         Raises:
-            StateError: The checkpoint has other components than this state, or another model.
+            StateError: The checkpoint has other components than this state, or another model, or
+                a component of each rank and was written by another number of ranks.
         """
         ours = {"model", "optimizer", *self._others()}
         if ours != set(leaves):
@@ -110,7 +113,9 @@ class TrainState:
                 f"the checkpoint's components and this state's differ: only in the checkpoint "
                 f"{sorted(set(leaves) - ours)}, only here {sorted(ours - set(leaves))}"
             )
-        state = {name: join(leaf, tensors) for name, leaf in leaves.items()}
+        of_each = self._others().keys() - self._alike().keys()
+        mine = {name: self._own(name, own) for name in sorted(of_each)}
+        state = {name: join(mine.get(name, leaf), tensors) for name, leaf in leaves.items()}
         try:
             set_model_state_dict(self.model, state["model"])  # type: ignore[arg-type]  # a dict by construction
         except RuntimeError as error:
@@ -125,12 +130,28 @@ class TrainState:
             component.load_state_dict(state[name])  # type: ignore[arg-type]  # likewise
         self.has_stepped = True
 
-    def _collect(self) -> tuple[dict[str, torch.Tensor], dict[str, Json]]:
+    def keeps_of_each_rank(self, component: object) -> bool:
+        """Tell whether a component is part of the state, with another state on each rank."""
+        others = self._others().values()
+        return any(isinstance(one, OfEachRank) and one.component is component for one in others)
+
+    def _own(self, name: str, own: Mapping[str, Json] | None) -> Json:
+        if own is None or name not in own:
+            raise StateError(
+                f"{name} is another one on each rank and another number of ranks wrote this "
+                "checkpoint: start as many ranks as it was, or let a ResumableSampler keep the "
+                "data position, which is the same for any number"
+            )
+        return own[name]
+
+    def _collect(
+        self, others: Mapping[str, Stateful]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, Json]]:
         states: dict[str, object] = {
             "model": get_model_state_dict(self.model),
             "optimizer": get_optimizer_state_dict(self.model, self.optimizer),
         }
-        states |= {name: component.state_dict() for name, component in self._others().items()}
+        states |= {name: component.state_dict() for name, component in others.items()}
         tensors: dict[str, torch.Tensor] = {}
         leaves = {name: split(name, value, tensors) for name, value in states.items()}
         return tensors, leaves
@@ -139,6 +160,11 @@ class TrainState:
         named = {"scheduler": self.scheduler, "scaler": self.scaler, "data": self.data}
         present = {name: component for name, component in named.items() if component is not None}
         return present | {f"extras.{name}": extra for name, extra in self.extras.items()}
+
+    def _alike(self) -> dict[str, Stateful]:
+        """Return the components whose state is the same on all ranks, or sharded by DTensor."""
+        others = self._others().items()
+        return {name: one for name, one in others if not isinstance(one, OfEachRank)}
 
     def _note_step(self, *_: object) -> None:
         self.has_stepped = True

@@ -10,8 +10,10 @@ from torch.optim import SGD, AdamW, Optimizer
 from torch.optim import lr_scheduler as lr
 
 from trainer_hooks.leaves import tensor_paths
+from trainer_hooks.of_each_rank import Stateful
 from trainer_hooks.rng import restore_rng
-from trainer_hooks.state import Snapshot, Stateful, TrainState
+from trainer_hooks.state import Snapshot, TrainState
+from trainer_hooks.untrusted import Json
 
 OPTIMIZERS: dict[str, Callable[[Any], Optimizer]] = {
     "adamw": lambda parameters: AdamW(parameters, lr=0.01),
@@ -134,14 +136,19 @@ class Run:
 
     def load(self, snapshot: Snapshot) -> None:
         """Take over what ``stored`` has made of a snapshot, as a resume does."""
-        named = tensor_paths(dict(snapshot.leaves))
-        ours = self.state.template()
-        targets = {path: ours.get(path, torch.empty_like(snapshot.tensors[path])) for path in named}
-        with torch.no_grad():
-            for path, target in targets.items():
-                target.copy_(snapshot.tensors[path])
-        self.state.restore(targets, snapshot.leaves)
-        restore_rng(snapshot.rng)
+        load(self.state, snapshot)
+
+
+def load(state: TrainState, snapshot: Snapshot, own: Mapping[str, Json] | None = None) -> None:
+    """Load a snapshot into a state, with a rank's own part of it, as a resume does."""
+    named = tensor_paths(dict(snapshot.leaves))
+    ours = state.template()
+    targets = {path: ours.get(path, torch.empty_like(snapshot.tensors[path])) for path in named}
+    with torch.no_grad():
+        for path, target in targets.items():
+            target.copy_(snapshot.tensors[path])
+    state.restore(targets, snapshot.leaves, own)
+    restore_rng(snapshot.rng)
 
 
 def stored(snapshot: Snapshot) -> Snapshot:

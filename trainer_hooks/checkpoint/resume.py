@@ -222,7 +222,8 @@ def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
         )
     except CheckpointException as error:
         return [f"rank {world.rank}: {root_cause(error)}"]
-    state.restore(prepared.tensors, prepared.shared.leaves)
+    own = None if prepared.point.own_rng is None else prepared.point.own_rng.leaves
+    state.restore(prepared.tensors, prepared.shared.leaves, own)
     if world.is_coordinator:
         _announce(prepared.point, world)
     return []
