@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trainer_hooks.accumulation import AccumulationPlan, plan_accumulation
     from trainer_hooks.agreement import StepAgreement
     from trainer_hooks.checkpoint.keep import Keep
     from trainer_hooks.checkpoint.latest import Checkpoint, latest_committed
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from trainer_hooks.health.guards import Health
     from trainer_hooks.hooks import TrainerHooks
     from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED
+    from trainer_hooks.micro_batches import MicroBatches
+    from trainer_hooks.of_each_rank import OfEachRank
+    from trainer_hooks.order import WeightedShards, WholeBatches
     from trainer_hooks.outcome import RunOutcome
     from trainer_hooks.save_rules import LocalSaves
     from trainer_hooks.state import TrainState
@@ -24,36 +28,48 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_PREEMPTED",
+    "AccumulationPlan",
     "AutoInterval",
     "Checkpoint",
     "Checkpointer",
     "Health",
     "Keep",
     "LocalSaves",
+    "MicroBatches",
+    "OfEachRank",
     "ResumableSampler",
     "RunOutcome",
     "StepAgreement",
     "StopListener",
     "TrainState",
     "TrainerHooks",
+    "WeightedShards",
+    "WholeBatches",
     "latest_committed",
+    "plan_accumulation",
 ]
 
 _HOMES = {
     "EXIT_PREEMPTED": "trainer_hooks.launch.exit_codes",
+    "AccumulationPlan": "trainer_hooks.accumulation",
     "AutoInterval": "trainer_hooks.waste.auto",
     "Checkpoint": "trainer_hooks.checkpoint.latest",
     "Checkpointer": "trainer_hooks.checkpoint.saver",
     "Health": "trainer_hooks.health.guards",
     "Keep": "trainer_hooks.checkpoint.keep",
     "LocalSaves": "trainer_hooks.save_rules",
+    "MicroBatches": "trainer_hooks.micro_batches",
+    "OfEachRank": "trainer_hooks.of_each_rank",
     "ResumableSampler": "trainer_hooks.data",
     "RunOutcome": "trainer_hooks.outcome",
     "StepAgreement": "trainer_hooks.agreement",
     "StopListener": "trainer_hooks.stop",
     "TrainState": "trainer_hooks.state",
     "TrainerHooks": "trainer_hooks.hooks",
+    "WeightedShards": "trainer_hooks.order",
+    "WholeBatches": "trainer_hooks.order",
     "latest_committed": "trainer_hooks.checkpoint.latest",
+    "plan_accumulation": "trainer_hooks.accumulation",
 }
 
 

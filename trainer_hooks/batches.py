@@ -1,22 +1,30 @@
 """Handing out batches so that exactly those the training has seen count as seen."""
 
+import logging
 import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import torch
 from torch.utils.data import DataLoader
 
-from trainer_hooks.data import ResumableSampler
+from trainer_hooks.data import GlobalBatch, ResumableSampler
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.forked import surely
+from trainer_hooks.micro_batches import MicroBatches
+from trainer_hooks.of_each_rank import Stateful
 from trainer_hooks.signals import STOP_SIGNALS
+from trainer_hooks.state import TrainState
+
+log = logging.getLogger(__name__)
 
 B = TypeVar("B")
+
+NoteWait = Callable[[float], None]
+"""Told each wait for a batch, in seconds."""
 
 
 class ShieldedWorker:
@@ -49,34 +57,87 @@ def _end_with(parent: int) -> None:
     os._exit(os.EX_OK)
 
 
-def counted_batches(
-    loader: DataLoader[B], note_wait: Callable[[float], None] = lambda _: None
+def handed_out(
+    loader: DataLoader[B], state: TrainState, note_wait: NoteWait = lambda _: None
 ) -> Generator[B, None, None]:
-    """Iterate over ``loader`` from its sampler's position, advancing it batch by batch.
+    """Iterate over a loader from the restored position on, without end, in a way that is kept.
 
     Each wait for a batch is told, in seconds.
 
-    The workers start now, not at the first batch, so that the random number that a DataLoader
-    without its own generator draws is drawn before RNG is restored.
+    Raises:
+        ConfigError: Nobody would know which batches were handed out.
+    """
+    is_counted = isinstance(loader.sampler, ResumableSampler)
+    if isinstance(loader.batch_sampler, MicroBatches) or is_counted:
+        return counted_batches(loader, note_wait)
+    if isinstance(loader, Stateful):
+        return endless_batches(loader, state, note_wait)
+    return counted_batches(loader, note_wait)
+
+
+def endless_batches(
+    loader: DataLoader[B], state: TrainState, note_wait: NoteWait
+) -> Generator[B, None, None]:
+    """Iterate over a loader that knows its own position, one epoch after the other.
 
     Raises:
-        ConfigError: The loader's sampler is no ResumableSampler, or it makes no batches itself,
-            or not in order.
+        ConfigError: Its position is not part of the state, or it has no random number generator of
+            its own.
     """
-    sampler = loader.sampler
+    name = _name(loader)
+    if not state.keeps_of_each_rank(loader):
+        raise ConfigError(
+            f"{name} keeps its own position, and TrainState does not keep that: pass it "
+            "data=OfEachRank(loader), as each rank has another one"
+        )
+    _check(loader, name)
+    return _endless(_timed(_start(loader), note_wait), loader, note_wait)
+
+
+def _endless(
+    epoch: Iterator[B], loader: DataLoader[B], note_wait: NoteWait
+) -> Generator[B, None, None]:
+    empty = 0
+    while empty < 2:  # of an epoch that was resumed at its end nothing is left
+        empty += 1
+        for batch in epoch:
+            empty = 0
+            yield batch
+        epoch = _timed(_start(loader), note_wait)
+    raise ConfigError(f"{_name(loader)} has no batch in a whole epoch")
+
+
+def counted_batches(
+    loader: DataLoader[B], note_wait: NoteWait = lambda _: None
+) -> Generator[B, None, None]:
+    """Iterate over ``loader`` from its sampler's position, advancing it as batches are handed out.
+
+    The workers start now, not at the first batch.
+
+    Raises:
+        ConfigError: The loader goes by neither a ResumableSampler nor MicroBatches, or it makes no
+            batches itself, or not in order, or has no random number generator of its own. Or a
+            plan has another global batch than the checkpoint, and nobody has accepted that.
+    """
+    name = _name(loader)
+    micro, sampler = loader.batch_sampler, loader.sampler
+    if isinstance(micro, MicroBatches):
+        _check(loader, name)
+        micro.begin()
+        return _count_steps(_timed(_start(loader), note_wait), micro)
     if not isinstance(sampler, ResumableSampler):
         raise ConfigError(
-            f"hooks.batches needs a DataLoader(sampler=ResumableSampler(...)), "
-            f"this one has a {type(sampler).__name__}"
+            f"hooks.batches needs a DataLoader(sampler=ResumableSampler(...)) or "
+            f"DataLoader(batch_sampler=MicroBatches(...)), {name} has a {type(sampler).__name__}"
         )
     if loader.batch_size is None:
-        raise ConfigError("hooks.batches needs a DataLoader with batch_size=, to count samples")
-    if not loader.in_order:
-        raise ConfigError("hooks.batches needs in_order=True: a position stands for all before it")
+        raise ConfigError(f"{name} has no batch_size=, and hooks.batches counts samples by it")
+    _check(loader, name)
+    _note_batch(sampler, loader.batch_size)
     return _count(_timed(_start(loader), note_wait), sampler, loader.batch_size)
 
 
-def _timed(iterator: Iterator[B], note_wait: Callable[[float], None]) -> Iterator[B]:
+def _timed(iterator: Iterator[B], note_wait: NoteWait) -> Iterator[B]:
     while True:
         began_s = time.monotonic()
         try:
@@ -87,6 +148,36 @@ def _timed(iterator: Iterator[B], note_wait: Callable[[float], None]) -> Iterato
         yield batch
 
 
+def _name(loader: DataLoader[B]) -> str:
+    return f"the {type(loader).__name__} over {type(loader.dataset).__name__}"
+
+
+def _check(loader: DataLoader[B], name: str) -> None:
+    if not loader.in_order:
+        raise ConfigError(f"{name} needs in_order=True: a position stands for all before it")
+    if loader.generator is None:
+        # Its workers' seeds would come out of the training's own random numbers, and a start more
+        # or less would shift those (trainer-facts 8.11, 2026-11-30).
+        raise ConfigError(
+            f"{name} has no random number generator of its own, and would draw from the "
+            "training's: give it generator=torch.Generator()"
+        )
+
+
+def _note_batch(sampler: ResumableSampler, batch_size: int) -> None:
+    """Take note of what a batch of each rank holds, and say so if that was something else."""
+    batch = GlobalBatch(batch_size * sampler.world_size, is_planned=False)
+    before, sampler.global_batch = sampler.global_batch, batch
+    if before is not None and before.samples != batch.samples and sampler.rank == 0:
+        log.warning(
+            "a batch on every rank were %d samples when the checkpoint was made, and are %d now: "
+            "unless a step takes more or fewer batches to make up for it, this is another "
+            "training; plan_accumulation holds a global batch at any number of ranks",
+            before.samples,
+            batch.samples,
+        )
+
+
 def _count(
     iterator: Iterator[B], sampler: ResumableSampler, batch_size: int
 ) -> Generator[B, None, None]:
@@ -95,8 +186,16 @@ def _count(
         yield batch
 
 
+def _count_steps(iterator: Iterator[B], micro: MicroBatches) -> Generator[B, None, None]:
+    """Count a global batch as handed out with the last micro-batch that this rank has of it."""
+    for number, batch in enumerate(iterator, start=1):
+        if number % micro.plan.micro_batches == 0:
+            micro.sampler.position += micro.plan.global_batch
+        yield batch
+
+
 def _start(loader: DataLoader[B]) -> Iterator[B]:
-    """Start the workers, shielded from the first instruction on, and leave RNG as it was.
+    """Start the workers, shielded from the first instruction on.
 
     Raises:
         WorkerError: A worker hangs in its fork, over and over.
@@ -105,11 +204,9 @@ def _start(loader: DataLoader[B]) -> Iterator[B]:
         loader.multiprocessing_context = surely(loader.multiprocessing_context)
     if loader.num_workers and not isinstance(loader.worker_init_fn, ShieldedWorker):
         loader.worker_init_fn = ShieldedWorker(loader.worker_init_fn)
-    rng: Any = torch.get_rng_state()
     # Blocked before the worker asks who sends it: a fork inherits the mask.
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         return iter(loader)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-        torch.set_rng_state(rng)

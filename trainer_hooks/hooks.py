@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeVar
 import torch
 from torch.utils.data import DataLoader
 
-from trainer_hooks.batches import counted_batches
+from trainer_hooks.batches import handed_out
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
 from trainer_hooks.health.figures import Figure
@@ -190,13 +190,13 @@ class TrainerHooks:
     def batches(self, loader: DataLoader[B]) -> Iterator[B]:
         """Iterate over a DataLoader from the restored data position on, without end.
 
-        The loader's sampler is a ResumableSampler, and ``state.data``. Its workers are shielded
-        from SIGTERM, and are shut down when the block is left.
+        ``state.data`` is the loader's sampler, a ResumableSampler; or the loader, where it keeps
+        its position itself. Its workers are shielded from SIGTERM, and end with the block.
 
         Raises:
-            ConfigError: The loader has another sampler, or no batch size.
+            ConfigError: Nobody would know which of its batches were handed out.
         """
-        batches = counted_batches(loader, self._run.recorder.phases.note_wait)
+        batches = handed_out(loader, self._state, self._run.recorder.phases.note_wait)
         self._batches.append(batches)
         return batches
 

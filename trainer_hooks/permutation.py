@@ -24,7 +24,7 @@ class Permutation:
     keys: tuple[int, ...]
 
     @classmethod
-    def of(cls, size: int, *, seed: int, epoch: int) -> "Permutation":
+    def of(cls, size: int, *, seed: int | str, epoch: int) -> "Permutation":
         """Derive the permutation of an epoch."""
         digest = blake2b(f"{seed}/{epoch}".encode(), digest_size=8 * _ROUNDS).digest()
         keys = tuple(int.from_bytes(digest[i : i + 8], "little") for i in range(0, 8 * _ROUNDS, 8))

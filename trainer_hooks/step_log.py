@@ -7,7 +7,6 @@ whole state after every step is no price that a real run should pay.
 import json
 import os
 import time
-from itertools import islice
 from pathlib import Path
 
 import torch
@@ -89,19 +88,7 @@ class StepLog:
 
     def _ids(self) -> list[int]:
         """Return the samples that were handed out to this rank since the step began."""
-        sampler = self._sampler
-        if sampler is None:
-            return []
-        handed_out = (sampler.position - self._position) // sampler.world_size
-        again = ResumableSampler(
-            sampler.size,
-            seed=sampler.seed,
-            shuffle=sampler.shuffle,
-            rank=sampler.rank,
-            world_size=sampler.world_size,
-        )
-        again.position = self._position
-        return list(islice(again, handed_out))
+        return [] if self._sampler is None else self._sampler.ids_since(self._position)
 
 
 def open_step_log(state: TrainState, world: World) -> StepLog | None:

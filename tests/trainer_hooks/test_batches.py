@@ -1,5 +1,6 @@
 """Handing out batches: seen is what was handed out, whatever the workers have fetched ahead."""
 
+import json
 import os
 import signal
 import subprocess
@@ -46,6 +47,7 @@ class Broken(Ids):
 def loader(sampler: ResumableSampler, **options: Any) -> DataLoader[torch.Tensor]:  # noqa: ANN401 - DataLoader's own
     """Return a loader over the ids."""
     ids: Any = options.pop("dataset", Ids())
+    options.setdefault("generator", torch.Generator())
     return DataLoader(ids, BATCH, sampler=sampler, **options)
 
 
@@ -103,6 +105,30 @@ def test_batches_go_on_with_the_next_sample_when_they_are_resumed(
     assert children() == set()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_workers": 2, "prefetch_factor": 6},
+        {"num_workers": 2, "persistent_workers": True, "prefetch_factor": 3},
+    ],
+)
+def test_batches_go_on_with_the_next_sample_when_they_are_resumed_three_times(
+    options: dict[str, Any],
+) -> None:
+    """In the middle of the third epoch, one batch later, and before the first of all."""
+    unbroken = list(islice(iter(sampler_at()), 40 * BATCH))
+    seen: list[int] = []
+    state: Any = sampler_at().state_dict()
+    for number, count in enumerate((0, 23, 1, 16)):
+        sampler = sampler_at()
+        sampler.load_state_dict(state)
+        assert number != 2 or (sampler.epoch, sampler.position % SIZE) == (2, 18)
+        with handing_out(loader(sampler, **options)) as batches:
+            seen += [id_ for batch in islice(batches, count) for id_ in batch.tolist()]
+        state = json.loads(json.dumps(sampler.state_dict()))
+    assert seen == unbroken
+
+
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_position_counts_a_batch_when_it_is_handed_out(num_workers: int) -> None:
     """Before the step that uses it ends, and never one more."""
@@ -133,8 +159,12 @@ def test_position_counts_all_ranks_when_one_hands_out_a_batch() -> None:
         ),
         (DataLoader(Ids(), batch_size=None, sampler=sampler_at()), "batch_size="),
         (DataLoader(Ids(), BATCH, sampler=sampler_at(), in_order=False), "in_order"),
+        (
+            DataLoader(Ids(), BATCH, sampler=sampler_at()),
+            r"^the DataLoader over Ids has no random number generator of its own.*generator=torch",
+        ),
     ],
-    ids=["sequential", "random", "batch_sampler", "no-batch", "out-of-order"],
+    ids=["sequential", "random", "batch_sampler", "no-batch", "out-of-order", "no-generator"],
 )
 def test_loader_is_refused_when_its_position_cannot_be_counted(
     refused: DataLoader[int], why: str
@@ -145,13 +175,10 @@ def test_loader_is_refused_when_its_position_cannot_be_counted(
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-@pytest.mark.parametrize("generator", [None, torch.Generator()], ids=["global", "own"])
-def test_global_random_numbers_are_untouched_when_the_workers_start(
-    num_workers: int, generator: torch.Generator | None
-) -> None:
-    """A loader without its own generator draws one for its workers' seeds."""
+def test_global_random_numbers_are_untouched_when_the_workers_start(num_workers: int) -> None:
+    """Their seeds come out of the loader's own generator."""
     before = torch.get_rng_state()
-    with handing_out(loader(sampler_at(), num_workers=num_workers, generator=generator)) as batches:
+    with handing_out(loader(sampler_at(), num_workers=num_workers)) as batches:
         assert torch.equal(torch.get_rng_state(), before)
         next(batches)
         assert torch.equal(torch.get_rng_state(), before)

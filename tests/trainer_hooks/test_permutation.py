@@ -2,11 +2,13 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from trainer_hooks.permutation import Permutation
+from trainer_hooks.permutation import Permutation, _mix
 
 
 def order(size: int, *, seed: int = 0, epoch: int = 0) -> list[int]:
@@ -50,6 +52,62 @@ def test_permutation_is_the_pinned_one_when_the_code_changes(
     """A position that an older version has saved must mean the same samples."""
     permutation = Permutation.of(size, seed=seed, epoch=epoch)
     assert [permutation[index] for index in range(len(elements))] == elements
+
+
+def index_of(permutation: Permutation, element: int) -> int:
+    """Return where an element stands, by walking the network backwards."""
+    low_mask = (1 << permutation.half_bits) - 1
+    while True:
+        left, right = element >> permutation.half_bits, element & low_mask
+        for key in reversed(permutation.keys):
+            left, right = right ^ (_mix(left ^ key) & low_mask), left
+        element = left << permutation.half_bits | right
+        if element < permutation.size:
+            return element
+
+
+def test_permutation_is_exact_when_its_size_is_small() -> None:
+    """At every size up to 256: each element once."""
+    for size in range(1, 257):
+        assert sorted(order(size, seed=size)) == list(range(size))
+
+
+@given(size=st.integers(1, 2**63), seed=st.integers(), share=st.floats(0, 1, exclude_max=True))
+@example(size=10**12, seed=7, share=0.5)
+def test_permutation_is_undone_when_its_size_is_huge(size: int, seed: int, share: float) -> None:
+    """Each element leads back to its index, so that no two indices share one."""
+    permutation = Permutation.of(size, seed=seed, epoch=3)
+    index = min(size - 1, int(share * size))
+    assert index_of(permutation, permutation[index]) == index
+
+
+@pytest.mark.parametrize("size", [10**9, 10**12, 2**40 + 1])
+@pytest.mark.parametrize("start", [0, 10**8])
+def test_elements_are_uniform_and_independent_when_their_size_is_huge(
+    size: int, start: int
+) -> None:
+    """Of 20,000 in a row: chi-square of 100 cells, of 10 x 10 cells of neighbours, no trend."""
+    permutation = Permutation.of(size, seed=1, epoch=0)
+    shares = np.array([permutation[start + index] / size for index in range(20_000)])
+    assert len(set(shares)) == len(shares)
+    cells = np.bincount((shares * 100).astype(int), minlength=100)
+    assert 50 < chi_square(cells) < 160  # 99 degrees of freedom: one in ten thousand is outside
+    pairs = (shares[:-1] * 10).astype(int) * 10 + (shares[1:] * 10).astype(int)
+    assert 50 < chi_square(np.bincount(pairs, minlength=100)) < 160
+    assert abs(np.corrcoef(np.arange(len(shares)), shares)[0, 1]) < 0.03  # four sigma
+
+
+def chi_square(counts: NDArray[np.int64]) -> float:
+    """Return how far counts are from equal ones."""
+    expected = counts.sum() / len(counts)
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 10, 64])
+def test_each_place_may_hold_any_element_when_the_seed_is_another(size: int) -> None:
+    """Over 4,000 seeds, as often as by chance."""
+    drawn = [Permutation.of(size, seed=seed, epoch=0)[size // 2] for seed in range(4000)]
+    assert chi_square(np.bincount(drawn, minlength=size)) < size + 5 * (2 * size) ** 0.5
 
 
 @pytest.mark.parametrize("seed", range(5))
