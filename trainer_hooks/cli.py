@@ -1,6 +1,7 @@
 """``reprieve-trainer``: the command line of the trainer's side. The only place that exits."""
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
@@ -135,7 +136,8 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    show(run_report(options, LedgerHome(place_of(options.directory)).path))
+    with contextlib.closing(LedgerHome(place_of(options.directory))) as home:
+        show(run_report(options, home.path))
     return 0
 
 
