@@ -16,7 +16,7 @@ from tests.support.history import history
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
 from trainer_hooks import Health, TrainerHooks
-from trainer_hooks.health import desk
+from trainer_hooks.health import desk, own_time
 from trainer_hooks.phases import Phase
 from trainer_hooks.waste.lineage import read_ledger
 
@@ -88,11 +88,14 @@ def slow_backward_of_rank_1(rank: int, step: int, model: nn.Module) -> None:
 def test_rank_is_found_by_the_wait_for_it_when_it_is_slow_after_its_first_gradient(
     tiny: Tiny, tmp_path: Path
 ) -> None:
-    """Three of four reports of 32 steps; its time before the first collective is the others'."""
-    run = replace(
-        tiny, model_in_step=slow_backward_of_rank_1, steps=150, save_every=150, step_s=0.0
-    )
-    job = start(run, tmp_path)
+    """Three of four reports; its time before the first collective is the others'."""
+    run = replace(tiny, model_in_step=slow_backward_of_rank_1, steps=100, step_s=0.0)
+
+    def main(rank: int) -> None:
+        own_time.WAIT_EVERY_STEPS = 3
+        run.train(rank)
+
+    job = start_ranks(3, main, tmp_path / "out")
     assert job.wait() == [0] * 3, job.log(0)
     [attempt] = read_ledger(tiny.checkpoint_dir)
     [finding] = attempt.findings

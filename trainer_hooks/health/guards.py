@@ -104,7 +104,7 @@ class Guards:
     def begin(self) -> None:
         """Note that the gate of a step is passed."""
         if self._slow_ranks is not None:
-            self._slow_ranks.begin()
+            self._slow_ranks.own.begin()
 
     def end(self, step: int) -> None:
         """Note that a step is over, after which ``step`` are finished."""

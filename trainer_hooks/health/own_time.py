@@ -15,10 +15,10 @@ in some steps only, as that costs more.
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import nn
@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 KEPT = 256
 """Steps that are kept for whoever takes them; more are not needed for a median."""
 
-WAIT_EVERY_STEPS = 8
-"""Steps between two in which the wait is looked at: what that costs is an eighth of it a step."""
+WAIT_EVERY_STEPS = 16
+"""Steps between two in which the wait is looked at: that costs some 4 us (bench/guards.py)."""
+
+
+Instants: TypeAlias = tuple[float, float, float]
+"""When a step began, came to its first collective, and ended; on the clock in use."""
 
 
 class Seen(StrEnum):
@@ -55,6 +59,14 @@ class StepTime:
     """Altogether."""
 
 
+def early_times(taken: Iterable[Instants]) -> list[StepTime]:
+    """Return steps up to their first collective."""
+    return [
+        StepTime(own_s=first_s - began_s, step_s=ended_s - began_s)
+        for began_s, first_s, ended_s in taken
+    ]
+
+
 class OwnTime:
     """Measures each step of one rank. The training thread calls it, and it takes no lock.
 
@@ -70,18 +82,21 @@ class OwnTime:
         self._began_s: float | None = None
         self._first_s: float | None = None
         self._first_gradient: torch.Tensor | None = None
-        self._taken: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
+        self._taken: deque[Instants] = deque(maxlen=KEPT)
         self._handles: list[RemovableHandle] = []
         self._wait: CollectiveWait | None = None
         self._is_wait_watched = False
         self._steps = 0
-        self._next_look = WAIT_EVERY_STEPS - 1
+        self._next_look = 1
+        """Steps after which something is changed or taken in."""
         self._without_wait: deque[StepTime] = deque(maxlen=KEPT)
         self.seen = Seen.NOTHING
         for module in model.modules():  # the outermost first
             if isinstance(module, (FSDPModule, FullyShardedDataParallel)):
                 self.seen = Seen.FORWARD
-                self._handles.append(module.register_forward_pre_hook(self._see, prepend=True))
+                self._handles.append(
+                    module.register_forward_pre_hook(self._see_forward, prepend=True)
+                )
                 return
             if isinstance(module, DistributedDataParallel):
                 self.seen = Seen.GRADIENT
@@ -108,17 +123,12 @@ class OwnTime:
         self._began_s = None
         self._taken.append((began_s, first_s, ended_s))
         self._steps += 1
-        if self._steps == 1 and self.seen is Seen.GRADIENT:
-            self._watch_one()
         if self._steps == self._next_look:
             self._look_at_wait(ended_s - began_s)
 
-    def take(self) -> list[StepTime]:
-        """Return the steps since the last call, up to their first collective."""
-        taken = [
-            StepTime(own_s=first_s - began_s, step_s=ended_s - began_s)
-            for began_s, first_s, ended_s in self._taken
-        ]
+    def take(self) -> list[Instants]:
+        """Return the steps since the last call: when each began, met a collective, and ended."""
+        taken = list(self._taken)
         self._taken.clear()
         return taken
 
@@ -138,8 +148,16 @@ class OwnTime:
         self._handles.clear()
 
     def _look_at_wait(self, step_s: float) -> None:
-        """Take in the wait of the step that is over, or have that of the next one watched."""
+        """Take in the wait of the step that is over, or have that of the next one watched.
+
+        After the first step it is known whose gradient comes first, and that one is watched.
+        """
+        if self._steps == 1 and self.seen is Seen.GRADIENT:
+            self._watch_one()
         if self._wait is None:
+            return
+        if self._steps == 1:
+            self._next_look += WAIT_EVERY_STEPS - 2
             return
         if self._is_wait_watched:
             own_s = step_s - self._wait.waited_s
@@ -148,11 +166,14 @@ class OwnTime:
         self._next_look += WAIT_EVERY_STEPS - 1 if self._is_wait_watched else 1
         self._is_wait_watched = not self._is_wait_watched
 
-    def _see(self, *_: object) -> None:
+    def _see(self, _: object) -> None:
         if self._first_s is None:
             self._first_s = self._now_s()
         if self._is_wait_watched and self._wait is not None:
             self._wait.watch()
+
+    def _see_forward(self, module: nn.Module, _: object) -> None:
+        self._see(module)
 
     def _watch_gradients(self, module: nn.Module) -> None:
         """Find out in the first step whose gradient comes first: one hook is enough then."""
@@ -163,7 +184,7 @@ class OwnTime:
     def _find(self, parameter: torch.Tensor) -> None:
         if self._first_s is None:
             self._first_gradient = parameter
-        self._see()
+        self._see(parameter)
 
     def _watch_one(self) -> None:
         self.close()

@@ -9,7 +9,7 @@ from statistics import median
 
 from trainer_hooks.health.desk import Desk
 from trainer_hooks.health.finding import Finding, Guard
-from trainer_hooks.health.own_time import OwnTime, StepTime
+from trainer_hooks.health.own_time import Instants, OwnTime, StepTime, early_times
 from trainer_hooks.health.straggler import Lateness, OwnReport, Stragglers
 
 EVERY_STEPS = 4
@@ -59,7 +59,8 @@ class SlowRanks:
         note: Callable[[float, float], None],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._own = own
+        self.own = own
+        """To be told when the gate of a step is passed."""
         self._desk = desk
         self._note = note
         self._now_s = now_s
@@ -73,20 +74,16 @@ class SlowRanks:
         self._is_warm = False
         self._is_complete = False
 
-    def begin(self) -> None:
-        """Note that the gate of a step is passed."""
-        self._own.begin()
-
     def end(self, step: int) -> None:
         """Note that a step is over, after which ``step`` are finished."""
-        self._own.end()
+        self.own.end()
         self._steps += 1
         if self._steps == JUDGED_AFTER_STEPS and self._desk.world.is_coordinator and self._is_warm:
             self._desk.put(partial(self._judge, step))
         if self._steps % EVERY_STEPS != 0 or self._now_s() - self._reported_s < EVERY_S:
             return
         self._steps, self._reported_s = 0, self._now_s()
-        taken, without_wait = self._own.take(), self._own.take_without_wait(EVERY_STEPS)
+        taken, without_wait = self.own.take(), self.own.take_without_wait(EVERY_STEPS)
         if not self._is_warm:  # compilers and caches; who takes long over them is not slow
             self._is_warm = True
         elif taken:
@@ -94,16 +91,16 @@ class SlowRanks:
 
     def close(self) -> None:
         """Take the hooks off the model."""
-        self._own.close()
+        self.own.close()
 
     def _report(
-        self, taken: Sequence[StepTime], without_wait: Sequence[StepTime], desk: Desk
+        self, taken: Sequence[Instants], without_wait: Sequence[StepTime], desk: Desk
     ) -> None:
         """Say how this rank was."""
         self._reports += 1
         if without_wait:
             self._without_wait = _report_of(self._reports, without_wait)
-        told = _Told(_report_of(self._reports, taken), self._without_wait)
+        told = _Told(_report_of(self._reports, early_times(taken)), self._without_wait)
         desk.store.set(_key(desk.world.rank), told.encode())
         if self._reports == 1:
             desk.store.add("health/own/ranks", 1)
