@@ -79,7 +79,7 @@ class TrainerHooks:
         try:
             self._rules = SaveRules.told(checkpoint_dir, save_every, keep, verify, local)
         except SETUP_ERRORS as error:
-            self._run.refuse(error)
+            self._run.ending.refuse(error)
             raise
         self._always_stop = always_stop
         self._guards = Guards(health, self._run.roll_back.ask)
@@ -99,7 +99,7 @@ class TrainerHooks:
         try:
             self._run.enter(self._rules, self._state)
         except SETUP_ERRORS as error:
-            self._run.refuse(error)
+            self._run.ending.refuse(error)
             raise
         return self
 
@@ -113,11 +113,11 @@ class TrainerHooks:
         if error is not None:
             is_flushed = self._run.give_up(error)
             self._close()
-            self._run.refuse(error, is_save_abandoned=not is_flushed)
+            self._run.ending.refuse(error, is_save_abandoned=not is_flushed)
             return
         is_flushed = self._run.leave()
         self._close()
-        self._run.end(is_save_abandoned=not is_flushed)
+        self._run.ending.end(is_save_abandoned=not is_flushed)
 
     def steps(self, until: int) -> Iterator[int]:
         """Yield the steps still to do, from the restored one up to ``until``. Every rank calls it.

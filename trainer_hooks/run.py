@@ -12,15 +12,15 @@ from trainer_hooks.agreement import StepAgreement
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome, Position
+from trainer_hooks.ending import Ending
 from trainer_hooks.errors import SETUP_ERRORS
 from trainer_hooks.guard import Guard
 from trainer_hooks.hearing import Hearing
-from trainer_hooks.launch.exit_codes import EXIT_CONFIG, EXIT_DONE, EXIT_PREEMPTED
-from trainer_hooks.leave import COMMIT_ON_ERROR_S, Departure, exit_at_once, exit_process
+from trainer_hooks.leave import COMMIT_ON_ERROR_S, Departure
+from trainer_hooks.lifeline.lifeline import Lifeline
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.overdue import Overdue
 from trainer_hooks.pace import Pace
-from trainer_hooks.peer_lost import has_lost_peer
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.report import Report
 from trainer_hooks.results import RankState
@@ -52,15 +52,16 @@ class Run:
         self.is_finished = False
         self.saves: Saves | None = None
         """None until this start has restored, and for good if a stop came before that."""
-        self._exits = exits
         self._stop: Decision | None = None
         self._passed = RESTORING
         self.roll_back = RollBack()
+        self.agreement: StepAgreement
         self._holding = threading.Lock()
         self._report = Report()
         self.recorder = Recorder()
         """Keeps this start's ledger."""
-        self.guard = Guard(self._leave_now if exits else None)
+        self.ending = Ending(self, exits=exits)
+        self.guard = Guard(self.ending.leave_now if exits else None)
         by = Witnesses(self.pace, self._report, self.recorder)
         self._status = Status(lambda: progress_of(self.step, self.saves, self.agreement.stop, by))
 
@@ -91,6 +92,7 @@ class Run:
     def close(self) -> None:
         """Give back what listening and guarding have taken."""
         self._hearing.close()
+        self._lifeline.close(is_orderly=False)
         self.overdue.note_reached()
         self.guard.close()
         self._status.close()
@@ -122,7 +124,7 @@ class Run:
 
     def note_begun(self) -> None:
         """Tell the launcher that the first step begins."""
-        self._tell(RankState.RUNNING)
+        self.tell(RankState.RUNNING)
 
     def note_stop(self, decision: Decision) -> None:
         """Take note that this rank has come to where all stop."""
@@ -143,15 +145,12 @@ class Run:
 
     def give_up(self, error: BaseException) -> bool:
         """Leave alone, after an error; tell whether no save had to be left uncommitted."""
-        if has_lost_peer(error):
-            if self._exits and self.guard.is_out_of_time():
-                self._leave_now()  # no crash: the others' guards were a moment earlier than ours
-            self._tell(RankState.LOST)
+        self.ending.note_failure(error)
         is_wanted = isinstance(error, (KeyboardInterrupt, *SETUP_ERRORS))
         if self.saves is not None and is_wanted:
             self.saves.note_survived()  # it is no fault of the checkpoint's
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
-        is_flushed = self._is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+        is_flushed = self.is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
         self.roll_back.carry_out()
         self.recorder.close(Ended.STOPPED if is_wanted else Ended.FAILED, self.step)
         return is_flushed
@@ -159,10 +158,11 @@ class Run:
     def leave(self) -> bool:
         """Commit the save in flight, and leave with the others; tell whether it was waited for."""
         is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
-        is_flushed = self._is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
+        is_flushed = self.is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
         is_rolled_back = not self.is_finished and self.roll_back.carry_out()
+        self._lifeline.close(is_orderly=True)  # all is done that needs the others
         self._status.reach(TrainerState.SAVED)
-        self._tell(last_word(self.outcome))
+        self.tell(last_word(self.outcome))
         self.departure.barrier(seconds_left(self.guard.deadline_s))
         self.agreement.close()
         if self.saves is not None:
@@ -171,21 +171,22 @@ class Run:
         self.recorder.close(ended, self.step)
         return is_flushed
 
-    def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:
-        """End the process if its set-up is wrong, so that nobody starts it again in vain."""
-        if self._exits and isinstance(error, SETUP_ERRORS):
-            log.error("%s: %s", type(error).__name__, error, exc_info=error)
-            exit_process(EXIT_CONFIG, is_save_abandoned=is_save_abandoned)
+    def is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
+        """Wait as ``Saves.wait`` does; tell whether no save is in flight any more."""
+        return self.saves is None or self.saves.wait(limit_s)
 
-    def end(self, *, is_save_abandoned: bool) -> None:
-        """End the process if it was preempted, and is to exit then."""
-        if self.outcome.is_preempted and self._exits:
-            exit_process(EXIT_PREEMPTED, is_save_abandoned=is_save_abandoned)
+    def tell(self, state: RankState) -> None:
+        """Leave word for the launcher."""
+        if self.saves is not None and (at := self.saves.committed_at) is not None:
+            self._report.note("committed", at)
+        self._report.note_cause(self.agreement.stop, self._hearing.pending())
+        self._report.tell(state, self.world.rank, self.outcome)
 
     def _meet(self) -> None:
         self._hearing = Hearing(self._on_news, self.guard.arm_for_good)
         self.world = World.connect()
         self.departure = Departure(self.world)
+        self._lifeline = Lifeline(self.world, self._on_peer_lost)
         self.agreement = StepAgreement(
             self.world,
             lambda: self.roll_back.pending(self._hearing.pending()),
@@ -196,6 +197,7 @@ class Run:
         self.overdue = Overdue(threading.get_ident())
         self._hearing.start()
         self._status.start()
+        self._lifeline.start()
 
     def _is_stopped_at(self, boundary: Position, saves: Saves | None = None) -> bool:
         while (decision := self.agreement.reached(*boundary)) is not None:
@@ -206,16 +208,6 @@ class Run:
                 saves.save(self.step)  # advice: the next save is brought forward to here
         self._passed = boundary
         return False
-
-    def _is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
-        return self.saves is None or self.saves.wait(limit_s)
-
-    def _tell(self, state: RankState) -> None:
-        """Leave word for the launcher."""
-        if self.saves is not None and (at := self.saves.committed_at) is not None:
-            self._report.note("committed", at)
-        self._report.note_cause(self.agreement.stop, self._hearing.pending())
-        self._report.tell(state, self.world.rank, self.outcome)
 
     def _on_news(self) -> None:
         """Pass on what the listener has heard. Runs in its thread."""
@@ -242,7 +234,6 @@ class Run:
             self.guard.arm(self.agreement.deadline_s)
             self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)
 
-    def _leave_now(self) -> None:
-        """End the process from the guard's thread, with whatever is done by now."""
-        self._tell(RankState.FINISHED if self.is_finished else RankState.SAVED)
-        exit_at_once(EXIT_DONE if self.is_finished else EXIT_PREEMPTED)
+    def _on_peer_lost(self, how: str) -> None:
+        """Leave alone: nobody comes to the next collective. Runs in the lifeline's thread."""
+        self.ending.leave_bereft(how, lambda: self._lifeline.is_closed)

@@ -58,12 +58,17 @@ class Launch:
 
 
 def launch(
-    directory: Path, script: Path, *arguments: str, ranks: int = 2, options: Sequence[str] = ()
+    directory: Path,
+    script: Path,
+    *arguments: str,
+    ranks: int = 2,
+    options: Sequence[str] = (),
+    inside: Sequence[str] = (),
 ) -> Launch:
-    """Start ``reprieve-trainer launch`` in a process group of its own."""
+    """Start ``reprieve-trainer launch``, in a process group of its own and by another command."""
     directory.mkdir(parents=True, exist_ok=True)
     report, output = directory / "report.json", directory / f"output_{time.monotonic_ns()}.txt"
-    command: list[str | Path] = [EXECUTABLE, "launch", f"--report={report}", *options]
+    command: list[str | Path] = [*inside, EXECUTABLE, "launch", f"--report={report}", *options]
     command += [f"--nproc-per-node={ranks}", script, *arguments]
     with output.open("wb") as file:
         process = subprocess.Popen(

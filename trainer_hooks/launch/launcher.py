@@ -27,6 +27,7 @@ from trainer_hooks.launch.agent import (
     failures_of,
     preemption_aware,
 )
+from trainer_hooks.launch.bereaved import PATIENCE_S, REJOIN_S, Bereaved
 from trainer_hooks.launch.crash_loop import code_in_a_row
 from trainer_hooks.launch.elastic import with_elastic_times
 from trainer_hooks.launch.environment import raise_file_limit, set_environment
@@ -82,7 +83,11 @@ def launch(
     with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
         os.environ[RESULT_DIR_VARIABLE] = directory
         introduce_launcher()
+        patience_s = REJOIN_S if _is_elastic(options) else PATIENCE_S
+        bereaved = Bereaved(Path(directory), ranks, leave, patience_s)
+        bereaved.start()
         end = _run_here(options, Path(directory), leave)
+        bereaved.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
     code = launch_exit_code(
         results,
