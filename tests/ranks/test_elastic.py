@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.elastic_job import Job, undisturbed
 from tests.support.flags import put_flag
-from tests.support.launching import EXECUTABLE, Launch, descendants, launch
+from tests.support.launching import EXECUTABLE, Launch, descendants, launch, wait_until
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(300)]
 
@@ -98,6 +98,24 @@ def test_job_goes_on_without_its_first_node_when_a_store_holds_the_rendezvous(
 
 
 @pytest.mark.slow
+def test_last_node_goes_on_alone_when_the_others_leave_one_after_the_other(tmp_path: Path) -> None:
+    """The second one's notice comes while it meets the third anew, which must not count on it."""
+    job = Job(directory=tmp_path, nodes="1:3")
+    with ExitStack() as stack:
+        running = three_nodes(job, stack)
+        put_flag(job.of(3) / "run")
+        assert running[3].wait() == 75, running[3].output
+        put_flag(job.of(2) / "run")
+        assert running[2].wait() == 75, running[2].output
+        wait_until(
+            lambda: {s.world for g in job.generations() for s in g.values()} >= {1, 3}, "one"
+        )
+        job.hurry()
+        assert running[1].wait(60) == 0, running[1].output
+    assert job.samples() == undisturbed()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [75, 76])
 def test_job_ends_when_the_node_that_holds_its_rendezvous_goes(tmp_path: Path, code: int) -> None:
     """With a notice every launcher exits 75; without a word the two that are left exit 76."""
@@ -110,6 +128,19 @@ def test_job_ends_when_the_node_that_holds_its_rendezvous_goes(tmp_path: Path, c
             vanish(running.pop(1))
         for node, left in running.items():
             assert left.wait(60) == code, f"node {node}: {left.output}"
+
+
+@pytest.mark.slow
+def test_job_ends_on_all_nodes_when_a_user_stops_it(tmp_path: Path) -> None:
+    """Nobody goes on: it is not a node that goes away."""
+    job = Job(directory=tmp_path, nodes="1:2")
+    with ExitStack() as stack:
+        running = [stack.enter_context(job.start(node)) for node in (1, 2)]
+        job.wait_for(2)
+        subprocess.run([EXECUTABLE, "stop", tmp_path / "checkpoints"], check=True, timeout=90)
+        for left in running:
+            assert left.wait(60) == 75, left.output
+    assert [len(generation) > 5 for generation in job.generations()] == [True]
 
 
 @pytest.mark.slow

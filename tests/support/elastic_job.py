@@ -68,6 +68,7 @@ class Job:
 
     def hurry(self) -> None:
         """Let the run come to its end."""
+        self.log.mkdir(exist_ok=True)
         (self.log / "hurry").touch()
 
     def generations(self) -> list[dict[int, Step]]:

@@ -22,7 +22,13 @@ from torch.distributed.launcher import api
 from trainer_hooks.launch.elastic import Fate, Losses, fate_of
 from trainer_hooks.launch.exit_codes import Failure
 from trainer_hooks.launch.rendezvous import Membership
-from trainer_hooks.results import forget_results, read_result, some_rank_saved
+from trainer_hooks.results import (
+    Cause,
+    RankResult,
+    forget_results,
+    read_result,
+    some_rank_saved,
+)
 
 
 class RanksPreemptedError(Exception):
@@ -88,7 +94,9 @@ class Agent(LocalElasticAgent):
         return result
 
     def _rendezvous(self, worker_group: Any) -> None:  # noqa: ANN401 - as above
-        if not self._has_met:
+        if self._has_met:
+            self._check_restart()
+        else:
             self._node.membership.reopen()
         self._has_met = True
         super()._rendezvous(worker_group)
@@ -111,11 +119,8 @@ class Agent(LocalElasticAgent):
 
     def _restart_workers(self, worker_group: Any) -> None:  # noqa: ANN401 - as above
         # HEALTHY: another node wants to join, and the ranks are told to stop for it.
-        is_elastic = self._node.is_elastic
-        is_wanted = self._goes_on or (is_elastic and worker_group.state is WorkerState.HEALTHY)
-        if self._node.is_stop_in_force():
-            raise NodeLeavesError if is_elastic else RanksPreemptedError("a stop is in force here")
-        if not is_wanted and some_rank_saved(self._node.results):
+        is_joined = self._node.is_elastic and worker_group.state is WorkerState.HEALTHY
+        if not (self._goes_on or is_joined) and some_rank_saved(self._node.results):
             raise RanksPreemptedError("ranks were preempted: not restarted on this node")
         self._is_restarting = True
         try:
@@ -134,14 +139,26 @@ class Agent(LocalElasticAgent):
                 signal.signal(number, signal.SIG_IGN)
         super()._shutdown(*arguments, **options)
 
+    def _check_restart(self) -> None:
+        """See that nothing forbids to start ranks again, now that those before them are gone."""
+        if any(result is not None and result.cause is Cause.JOB for result in self._results()):
+            raise RanksPreemptedError("the whole job is to stop")
+        if not self._node.is_stop_in_force():
+            return
+        if self._node.is_elastic:
+            raise NodeLeavesError
+        raise RanksPreemptedError("a stop notice is in force: nothing is restarted on this node")
+
     def _fate(self, result: RunResult) -> Fate:
-        ranks = range(self._worker_group.spec.local_world_size)
-        results = [read_result(self._node.results, rank) for rank in ranks]
-        failures = failures_of(result.failures.values())
+        results, failures = self._results(), failures_of(result.failures.values())
         fate = fate_of(results, failures, is_stop_in_force=self._node.is_stop_in_force)
         if fate is Fate.GOES_ON and self._losses.are_too_many(results):
             return Fate.ENDS
         return fate
+
+    def _results(self) -> list[RankResult | None]:
+        ranks = range(self._worker_group.spec.local_world_size)
+        return [read_result(self._node.results, rank) for rank in ranks]
 
 
 def failures_of(failures: Iterable[ProcessFailure]) -> dict[int, Failure]:
