@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from torch.utils.data import DataLoader
 
@@ -17,7 +17,9 @@ from trainer_hooks.forked import surely
 from trainer_hooks.micro_batches import MicroBatches
 from trainer_hooks.of_each_rank import Stateful
 from trainer_hooks.signals import STOP_SIGNALS
-from trainer_hooks.state import TrainState
+
+if TYPE_CHECKING:  # it loads seconds of torch.distributed, which a worker that is spawned needs not
+    from trainer_hooks.state import TrainState
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ def _end_with(parent: int) -> None:
 
 
 def handed_out(
-    loader: DataLoader[B], state: TrainState, note_wait: NoteWait = lambda _: None
+    loader: DataLoader[B], state: "TrainState", note_wait: NoteWait = lambda _: None
 ) -> Generator[B, None, None]:
     """Iterate over a loader from the restored position on, without end, in a way that is kept.
 
@@ -76,7 +78,7 @@ def handed_out(
 
 
 def endless_batches(
-    loader: DataLoader[B], state: TrainState, note_wait: NoteWait
+    loader: DataLoader[B], state: "TrainState", note_wait: NoteWait
 ) -> Generator[B, None, None]:
     """Iterate over a loader that knows its own position, one epoch after the other.
 
