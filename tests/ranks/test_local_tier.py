@@ -26,7 +26,7 @@ def tiny(directory: Path) -> Tiny:
     )
 
 
-@pytest.mark.parametrize("is_node_lost", [False, True])
+@pytest.mark.parametrize("is_node_lost", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_job_goes_on_from_the_newest_tier_when_it_has_crashed(
     tmp_path: Path, *, is_node_lost: bool
 ) -> None:

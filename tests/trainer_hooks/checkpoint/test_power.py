@@ -76,6 +76,7 @@ def test_nothing_committed_is_lost_when_the_power_goes_at_any_call(tmp_path: Pat
     assert [name.step for name in saves(machine.root)] == [3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", ["shards", "the directory of the marker", "the way there"])
 def test_loss_is_found_when_a_sync_is_left_out(
     tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch

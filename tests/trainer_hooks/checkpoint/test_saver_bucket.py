@@ -25,7 +25,7 @@ from trainer_hooks.world import World
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 
-STORES = ["file", pytest.param("seaweedfs", marks=pytest.mark.ranks)]
+STORES = ["file", pytest.param("seaweedfs", marks=[pytest.mark.ranks, pytest.mark.slow])]
 
 
 def world() -> World:
