@@ -49,8 +49,7 @@ class Recorder:
         """What of each step is lost to a rank that was found to be slow; 0 while none is."""
         self.phases = Phases()
         """Of this rank."""
-        self.node_phases: Sequence[PhaseTimes] = ()
-        """Of the ranks on this node, by local rank, where guards tell of them."""
+        self._node_phases: Sequence[PhaseTimes] = ()
         self._rank_phases: Sequence[PhaseTimes] = ()
         self._phases_at_s = now_s()
 
@@ -138,9 +137,18 @@ class Recorder:
         """Note how slow the slowest rank is, and how many seconds of each step that takes."""
         self.straggler_score, self.straggler_s = score, late_s
 
+    @property
+    def node_phases(self) -> Sequence[PhaseTimes]:
+        """Of the ranks on this node, by local rank: of this one, where no guards tell of others.
+
+        Of none before the first step is finished. Any thread may ask.
+        """
+        own = self.phases.times
+        return self._node_phases or ((own,) if own.steps else ())
+
     def note_phases(self, here: Sequence[PhaseTimes], everywhere: Sequence[PhaseTimes]) -> None:
         """Note the phases of the ranks here, and on rank 0 of all. Runs in the guards' thread."""
-        self.node_phases, self._rank_phases = here, everywhere
+        self._node_phases, self._rank_phases = here, everywhere
 
     def note_finding(self, guard: str, step: int, text: str) -> None:
         """Note what a guard has found. Runs in the guards' thread."""

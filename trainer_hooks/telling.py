@@ -95,7 +95,7 @@ def progress_of(
         stop_step=stop_step,
         step_s=witnesses.pace.step_s,
         noticed_at=witnesses.recorder.stop_heard_at,
-        ranks=witnesses.recorder.node_phases or (witnesses.recorder.phases.times,),
+        ranks=witnesses.recorder.node_phases,
         stopped_at=witnesses.report.instant("stopped"),
     )
     if saves is None:

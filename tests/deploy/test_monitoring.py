@@ -16,6 +16,7 @@ from tests.support.prometheus import MONITORING, RULES, program
 from tests.support.trainers import trainer
 from watcher.faces.trainer_watch import TrainerWatch
 from watcher.metrics import Metrics
+from watcher.rank_figures import Phase, RankFigures
 from watcher.state import State
 from watcher.trainer_figures import TrainerFigures
 from watcher.trainers import Trainers
@@ -52,7 +53,9 @@ def registry(clock: TurnedClock) -> CollectorRegistry:
     """Every metric of a daemon, with a trainer that says all that one can."""
     metrics = Metrics()
     watch = TrainerWatch(nobody, State(), metrics, clock)
-    figures = TrainerFigures(**dict.fromkeys(TrainerFigures.__slots__, 1.0))
+    rank = RankFigures(steps=1.0, spent_s=dict.fromkeys(Phase, 1.0))
+    amounts = [name for name in TrainerFigures.__slots__ if name != "ranks"]
+    figures = TrainerFigures(**dict.fromkeys(amounts, 1.0), ranks=(rank,))
     watch.note(Trainers(found=(trainer(committed_s=0, figures=figures),)))
     return metrics.registry
 
