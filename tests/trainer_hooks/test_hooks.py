@@ -163,6 +163,7 @@ def test_run_ends_when_a_newer_one_has_started(node: Node) -> None:
     assert node.committed == [3]
 
 
+@pytest.mark.usefixtures("outlived")
 @pytest.mark.parametrize("save_every", [0, -5])
 def test_interval_is_refused_when_it_is_no_number_of_steps(tmp_path: Path, save_every: int) -> None:
     """Before anything is done, and for good: nobody should start that again."""
