@@ -194,12 +194,12 @@ class StepAgreement:
             time.sleep(patience / 2)  # let the late rank come to its senses
         return True
 
-    def _come_nearer(self, left_s: float) -> None:
+    def _come_nearer(self, left_s: float | None) -> None:
         """Leave sooner after the stop: some node goes sooner. Nobody is asked, no gate closes."""
-        log.warning("round=%d rank=%d left_s=%.1f", self._round, self._world.rank, left_s)
-        deadline_s = boottime_s() + left_s
-        self._deadline_s = min(deadline_s, self._deadline_s or deadline_s)
-        self._on_stop()
+        if left_s is not None:  # else it was told as the stop was decided, and is no news
+            log.warning("round=%d rank=%d left_s=%.1f", self._round, self._world.rank, left_s)
+            self._deadline_s = min(boottime_s() + left_s, self._deadline_s or float("inf"))
+            self._on_stop()
         self._round += 1
 
     def _note_handled(self, published: Published, decision: Decision) -> None:

@@ -176,3 +176,21 @@ def test_thread_ends_when_it_is_closed_while_it_answers_a_round() -> None:
         assert not world[0].agreement._thread.is_alive()
         world[0].until = 0
         wait_for_end(world)
+
+
+def test_nearer_deadline_is_heard_when_older_news_came_as_the_stop_was_decided() -> None:
+    """A listener has looked before the decision, and told in the round after it."""
+    with ranks(2) as world:
+        start(world)
+        wait_for_step(world, 3)
+        world[0].tell(notice("stop"))
+        stop_step(world)
+        wait_until(lambda: rounds(world) == [1, 1])
+        world[0].store._inner.set("round/1/news", '{"left_s": null}')
+        wait_until(lambda: rounds(world) == [2, 2])
+        sooner = notice("sooner", left_s=10.0)
+        world[1].tell(sooner)
+        wait_until(lambda: rounds(world) == [3, 3])
+        assert [rank.agreement.deadline_s for rank in world] == [
+            pytest.approx(sooner.deadline_s, abs=5)
+        ] * 2
