@@ -43,6 +43,7 @@ def test_operations_of_a_rank_stay_when_ranks_are_more() -> None:
         assert len({rank.stop_step for rank in rounds[-1]}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_bench_ends_with_its_figures_when_run() -> None:
     """The last line is JSON with every size, and agrees with the exit status."""

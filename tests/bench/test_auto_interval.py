@@ -10,6 +10,7 @@ import pytest
 BENCH = Path(__file__).parents[2] / "bench" / "auto_interval.py"
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_bench_ends_with_its_figures_when_run() -> None:
     """One interruption for real, a few in virtual time; the last line agrees with the status."""

@@ -50,6 +50,7 @@ def test_table_has_a_line_a_handler_when_shown() -> None:
     assert [line.split()[0] for line in lines] == ["2", "ours", "ticking"]
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 def test_bench_ends_with_its_figures_when_run() -> None:
     """The last line is JSON, counts every notice, and agrees with the exit status."""

@@ -17,6 +17,7 @@ def test_figures_count_each_round_once_when_ranks_and_rounds_differ() -> None:
     assert figures_of(rounds)["step"].median == 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_bench_ends_with_its_figures_when_run() -> None:
     """The last line is JSON with every figure at both sizes, and agrees with the exit status."""

@@ -10,6 +10,7 @@ import pytest
 BENCH = Path(__file__).parents[2] / "bench" / "plan.py"
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_bench_ends_with_its_figures_when_run() -> None:
     """The last line is JSON, and agrees with the exit status."""

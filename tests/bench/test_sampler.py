@@ -11,6 +11,7 @@ from sampler import SIZES
 BENCH = Path(__file__).parents[2] / "bench" / "sampler.py"
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_bench_ends_with_its_figures_when_run() -> None:
     """The last line is JSON with every size, and agrees with the exit status."""

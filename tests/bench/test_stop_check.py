@@ -35,6 +35,7 @@ def test_table_begins_with_the_cheapest_when_schemes_differ() -> None:
     assert [line.split()[0] for line in lines] == ["2", "ours", "peer"]
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_bench_ends_with_its_figures_when_run() -> None:
     """The last line is JSON with every scheme at both sizes, and agrees with the exit status."""

@@ -107,6 +107,7 @@ def test_the_run_is_bitwise_the_same_when_two_notices_interrupt_it(
     assert all(steps_done(run.log_dir, rank) == list(range(STEPS)) for rank in range(2))
 
 
+@pytest.mark.slow
 def test_the_run_is_bitwise_the_same_at_four_ranks(tmp_path: Path) -> None:
     """Once more at 4 ranks, where DDP adds in another order until its buckets are rebuilt."""
     straight = GptRun(tmp_path / "straight", ranks=4)
@@ -132,6 +133,7 @@ def test_a_group_wide_sigterm_ends_with_a_commit(run: GptRun, straight: GptRun) 
     run.assert_same_as(straight)
 
 
+@pytest.mark.slow
 def test_a_group_wide_sigusr1_ends_with_a_commit(run: GptRun) -> None:
     """The same with Slurm's signal, which would kill DataLoader workers by default."""
     with run.start() as running:

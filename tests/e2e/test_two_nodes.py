@@ -37,7 +37,7 @@ def start(tmp_path: Path, node: int, port: int) -> Launch:
     )
 
 
-@pytest.mark.parametrize("taken", [0, 1])
+@pytest.mark.parametrize("taken", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_both_launchers_exit_75_when_one_node_is_taken(tmp_path: Path, taken: int) -> None:
     """Whichever node is taken, the rendezvous' host or the other, both leave with 75."""
     port = free_port()

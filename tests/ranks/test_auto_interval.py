@@ -77,7 +77,7 @@ def slowly(rank: int, _step: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_ranks_save_at_the_same_steps_when_one_is_slow(
     tiny: Tiny, tmp_path: Path, size: int
 ) -> None:
@@ -91,6 +91,7 @@ def test_ranks_save_at_the_same_steps_when_one_is_slow(
     assert "young_s=" not in job.log(1)  # one has chosen for all
 
 
+@pytest.mark.slow
 def test_ranks_save_at_the_same_steps_when_advice_comes_in_between(
     tiny: Tiny, tmp_path: Path
 ) -> None:
@@ -142,6 +143,7 @@ def test_ranks_go_on_with_one_interval_when_one_was_killed(tiny: Tiny, tmp_path:
         assert len(history(tiny.log_dir, rank)) == tiny.steps
 
 
+@pytest.mark.slow
 def test_ranks_agree_on_an_interval_when_the_job_goes_on_with_more_of_them(
     tiny: Tiny, tmp_path: Path
 ) -> None:

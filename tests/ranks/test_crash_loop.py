@@ -38,6 +38,7 @@ def end(tmp_path: Path, *fail_at: str) -> tuple[int, str]:
         return code, running.report["reason"]
 
 
+@pytest.mark.slow
 def test_launch_exits_79_when_crash_follows_crash_without_a_commit(tmp_path: Path) -> None:
     """Both at step 5: the second one is the last. What is committed begins the row anew."""
     code, reason = end(tmp_path, "5")
@@ -51,6 +52,7 @@ def test_launch_exits_79_when_crash_follows_crash_without_a_commit(tmp_path: Pat
     assert (code, "in a row" in reason) == (1, False), reason
 
 
+@pytest.mark.slow
 def test_launch_exits_75_however_often_it_is_preempted_without_a_commit(tmp_path: Path) -> None:
     """Three times at its first steps: that is said, and ends nothing. A crash is the first."""
     for number in (1, 2, 3):

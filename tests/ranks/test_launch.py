@@ -164,6 +164,7 @@ def children_of(running: Launch) -> list[str]:
     return children.read_text().split()
 
 
+@pytest.mark.slow
 def test_a_wrapper_between_launcher_and_ranks_changes_nothing(tmp_path: Path) -> None:
     """The ranks' parent need not be the launcher."""
     (tmp_path / "log").mkdir()
@@ -232,6 +233,7 @@ def test_launch_exits_75_when_it_is_stopped_while_it_still_imports(tmp_path: Pat
         assert running.wait() == 75, running.output
 
 
+@pytest.mark.slow
 def test_training_goes_on_when_the_result_directory_has_vanished(tmp_path: Path) -> None:
     """A cleaner of /tmp costs the launcher's knowledge, not the run."""
     (tmp_path / "log").mkdir()

@@ -26,6 +26,12 @@ def tiny(directory: Path) -> Tiny:
     )
 
 
+def has_saved_16(node: Path) -> bool:
+    """Tell whether both ranks' saves of step 16 are committed on the node."""
+    newest = [latest_committed(node / f"rank_0000{rank}_of_00002") for rank in range(2)]
+    return [one is not None and one.step for one in newest] == [16, 16]
+
+
 @pytest.mark.parametrize("is_node_lost", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_job_goes_on_from_the_newest_tier_when_it_has_crashed(
     tmp_path: Path, *, is_node_lost: bool
@@ -35,7 +41,8 @@ def test_job_goes_on_from_the_newest_tier_when_it_has_crashed(
     job = start_ranks(2, straight.train, tmp_path / "out")
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     run = tiny(tmp_path / "job")
-    job = start_ranks(2, replace(run, exit_in_step=19).train, tmp_path / "out")
+    dies = replace(run, exit_in_step=19, may_exit=lambda: has_saved_16(tmp_path / "job" / "node"))
+    job = start_ranks(2, dies.train, tmp_path / "out")
     assert job.wait() == [9, 9], job.log(0) + job.log(1)
     if is_node_lost:
         shutil.rmtree(tmp_path / "job" / "node")

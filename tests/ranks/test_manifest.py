@@ -53,6 +53,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.slow
 def test_both_pods_exit_75_when_the_kubelet_ends_the_first(tmp_path: Path) -> None:
     """Which is what the failure policies wait for; the pod that all meet at starts last."""
     (tmp_path / "log").mkdir()

@@ -66,7 +66,8 @@ def test_rng_is_restored_once_when_steps_is_called_twice(tiny: Tiny, tmp_path: P
     straight.log_dir.mkdir()
     straight, tiny = replace(straight, first_until=20), replace(tiny, first_until=20)
     assert start_ranks(2, straight.train, tmp_path / "out").wait() == [0, 0]
-    leave = start_ranks(2, replace(tiny, exit_in_step=13).train, tmp_path / "out")
+    dies = replace(tiny, exit_in_step=13, may_exit=lambda: latest_committed(tiny.checkpoint_dir))
+    leave = start_ranks(2, dies.train, tmp_path / "out")
     assert leave.wait() == [9, 9]
     job = start_ranks(2, tiny.train, tmp_path / "out")
     assert job.wait() == [0, 0], job.log(0) + job.log(1)

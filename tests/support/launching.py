@@ -97,8 +97,15 @@ def free_port() -> int:
 
 def children(pid: int) -> list[int]:
     """Return a process's children."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    while True:
+        try:
+            tasks = list(Path(f"/proc/{pid}/task").iterdir())
+            words = [word for task in tasks for word in (task / "children").read_text().split()]
+        except FileNotFoundError:  # a thread has ended, and its children are another's now
+            if not is_alive(pid):
+                raise
+        else:
+            return [int(word) for word in words]
 
 
 def descendants(pid: int) -> list[int]:

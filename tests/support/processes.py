@@ -1,6 +1,10 @@
-"""Whether a process is there."""
+"""Whether a process is there, and whose."""
 
+from collections.abc import Callable
 from pathlib import Path
+
+Children = Callable[[], set[int]]
+"""The pids of this process's children that a test has brought."""
 
 
 def lives(pid: int) -> bool:

@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
+from tests.support.waiting import wait_until
 from trainer_hooks import (
     AutoInterval,
     Health,
@@ -66,7 +67,8 @@ class Tiny:
     first_until: int | None = None
     """Call ``steps`` once with this before the call with ``steps``."""
     exit_in_step: int | None = None
-    """Die with code 9 in this step."""
+    """Die with code 9 in this step, once ``may_exit`` holds."""
+    may_exit: Callable[[], object] = lambda: True
     in_step: Hook | None = None
     """Inside each step, before the first collective."""
     parts: int = 0
@@ -113,6 +115,7 @@ class Tiny:
                 self.before_steps(rank)
             for step in self._steps(hooks):
                 if step == self.exit_in_step:
+                    wait_until(self.may_exit)
                     os._exit(9)
                 if self.in_step is not None:
                     self.in_step(rank, step)

@@ -1,6 +1,7 @@
 """What the tests of the trainer's side share."""
 
 import errno
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from hypothesis import settings
 
 from tests.support.golden_flag import Clocks, Flag
 from tests.support.heard import Heard, listening
+from tests.support.launching import children as children_of
 from tests.support.node import Node
+from tests.support.processes import Children
 from trainer_hooks import flag, stop
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.layout import Attempt
@@ -89,3 +92,11 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     yield node
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def children() -> Children:
+    """Count this process's children, but for the servers that all tests share."""
+    own = os.getpid()
+    before = set(children_of(own))
+    return lambda: set(children_of(own)) - before

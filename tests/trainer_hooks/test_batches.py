@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
+from tests.support.processes import Children
 from tests.support.waiting import wait_until
 from trainer_hooks.batches import ShieldedWorker, counted_batches
 from trainer_hooks.data import ResumableSampler
@@ -66,12 +67,6 @@ def handing_out(loader: DataLoader[torch.Tensor]) -> Iterator[Generator[torch.Te
     batches.close()
 
 
-def children() -> set[int]:
-    """Return the pids of this process's children."""
-    pid = os.getpid()
-    return {int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-
-
 def kill_from_outside(pid: int) -> None:
     """Send SIGTERM as another process does: the parent's own counts."""
     subprocess.run(["kill", "-TERM", str(pid)], check=True)
@@ -89,7 +84,7 @@ def kill_from_outside(pid: int) -> None:
     ],
 )
 def test_batches_go_on_with_the_next_sample_when_they_are_resumed(
-    options: dict[str, Any], stop_after: int
+    options: dict[str, Any], stop_after: int, children: Children
 ) -> None:
     """Exactly the ids that were not handed out, over ends of epochs; fetched ahead is not seen."""
     unbroken = list(islice(iter(sampler_at()), 20 * BATCH))
@@ -184,7 +179,7 @@ def test_global_random_numbers_are_untouched_when_the_workers_start(num_workers:
         assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_workers_live_on_when_a_stranger_sends_sigterm() -> None:
+def test_workers_live_on_when_a_stranger_sends_sigterm(children: Children) -> None:
     """To each of them, before and after their first batch; the parent keeps its own mask."""
     with handing_out(loader(sampler_at(), num_workers=2)) as batches:
         workers = children()
@@ -201,7 +196,7 @@ def test_workers_live_on_when_a_stranger_sends_sigterm() -> None:
     assert children() == set()
 
 
-def test_workers_end_when_their_own_parent_sends_sigterm() -> None:
+def test_workers_end_when_their_own_parent_sends_sigterm(children: Children) -> None:
     """Python's exit terminates its children and waits for them, however long they take."""
     with handing_out(loader(sampler_at(), num_workers=2)) as batches:
         next(batches)
@@ -214,7 +209,9 @@ def test_workers_end_when_their_own_parent_sends_sigterm() -> None:
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_workers_end_when_the_batches_are_closed_unused(num_workers: int) -> None:
+def test_workers_end_when_the_batches_are_closed_unused(
+    num_workers: int, children: Children
+) -> None:
     """Nobody is left, even if not one batch was asked for."""
     with handing_out(loader(sampler_at(), num_workers=num_workers)):
         assert len(children()) == num_workers

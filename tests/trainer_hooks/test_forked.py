@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer_hooks.test_batches import BATCH, children, handing_out, loader, sampler_at
+from tests.support.processes import Children
+from tests.trainer_hooks.test_batches import BATCH, handing_out, loader, sampler_at
 from trainer_hooks import forked
 from trainer_hooks.errors import WorkerError
 from trainer_hooks.forked import SurelyForking, surely
@@ -43,7 +44,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_worker_is_forked_again_when_it_hangs_in_its_fork(
-    room: Path, caplog: pytest.LogCaptureFixture
+    room: Path, caplog: pytest.LogCaptureFixture, children: Children
 ) -> None:
     """The first of two does: all batches come, from two workers, in their order."""
     (room / "hang_1").touch()
@@ -55,7 +56,7 @@ def test_worker_is_forked_again_when_it_hangs_in_its_fork(
     assert children() == set()
 
 
-def test_start_fails_by_name_when_no_fork_comes_to_life(room: Path) -> None:
+def test_start_fails_by_name_when_no_fork_comes_to_life(room: Path, children: Children) -> None:
     """The job starts again rather than wait for ever, and no child is left."""
     for number in range(forked.TRIES):
         (room / f"hang_{number}").touch()

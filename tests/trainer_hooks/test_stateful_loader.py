@@ -9,8 +9,9 @@ import torch
 from torch.utils.data import IterableDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
 
+from tests.support.processes import Children
 from tests.support.training import Run
-from tests.trainer_hooks.test_batches import BATCH, Ids, children, sampler_at
+from tests.trainer_hooks.test_batches import BATCH, Ids, sampler_at
 from trainer_hooks.batches import handed_out
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.of_each_rank import OfEachRank
@@ -82,7 +83,7 @@ def hand_out(
 )
 @pytest.mark.parametrize("counts", [(4, 3, 20), (10, 1, 16)])
 def test_batches_go_on_with_the_next_when_they_are_resumed_twice(
-    options: dict[str, Any], counts: tuple[int, ...]
+    options: dict[str, Any], counts: tuple[int, ...], children: Children
 ) -> None:
     """Inside an epoch, at its end, in the third, and after the first batch of all."""
     unbroken, _ = hand_out(27, None, **options)
