@@ -33,7 +33,7 @@ test: $(READY) ## every test but the slow ones
 test-fast: $(READY) ## the quick part: no processes, no ranks
 	$(BIN)/python -m pytest -m "not slow and not ranks and not e2e"
 
-test-slow: $(READY) ## many random runs, soak
+test-slow: $(READY) ## many random runs, long launches, and each bench for a moment
 	$(BIN)/python -m pytest -m slow --timeout 3600
 
 lint: $(READY) ## ruff, mypy, import contracts, spelling
