@@ -48,6 +48,10 @@ class Store(Protocol):
         """Open a second connection: a blocked wait holds its own."""
 
 
+CONNECT_S = 30.0
+"""Seconds to connect once more to a Store that all ranks have just met on."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """The ranks of one generation of the job."""
@@ -94,7 +98,7 @@ class World:
 
     def connection(self) -> Store:
         """Return a connection for one thread that will block on it."""
-        return self.store if self.group is None else self.store.clone()
+        return self.store if self.group is None else cast("Store", _second(self.store))
 
     def from_coordinator(self, value: T) -> T:
         """Return rank 0's value on every rank. All call it, none while a save is in flight."""
@@ -120,9 +124,27 @@ def _own_connection() -> Any:  # noqa: ANN401 - torch's stubs know no Store.clon
     """
     store: Any = dist.distributed_c10d._get_default_store()  # noqa: SLF001 - see above
     try:
-        return store.clone()
+        return _second(store)
+    except dist.DistNetworkError:  # its host has gone: that is no wrong set-up
+        raise
     except (AttributeError, RuntimeError, NotImplementedError) as error:
         raise ConfigError(
             f"the process group's {type(store).__name__} cannot be cloned; "
             "initialise torch.distributed with env:// or tcp://"
         ) from error
+
+
+def _second(store: Any) -> Any:  # noqa: ANN401 - as above
+    """Open a second connection to a Store, within ``CONNECT_S``.
+
+    It would try for as long as the Store lets one wait, half an hour by default, while its host
+    may just have been killed.
+    """
+    usual = store.timeout
+    store.set_timeout(timedelta(seconds=CONNECT_S))
+    try:
+        second = store.clone()
+    finally:
+        store.set_timeout(usual)
+    second.set_timeout(usual)
+    return second
