@@ -62,6 +62,9 @@ class World:
     """Under a prefix drawn for this generation: nothing an earlier one left can be read."""
     group: dist.ProcessGroup | None
     """A gloo group of our own, so that no collective of ours meets one of the training's."""
+    door: Store | None = None
+    """What further connections come from, and nobody asks anything; None on a rank that is alone.
+    """
 
     @classmethod
     def connect(cls) -> "World":
@@ -83,12 +86,14 @@ class World:
         # when the membership changes (trainer-facts 8.3, 2026-11-30). A random token is one.
         token = [secrets.token_hex(4)]
         dist.broadcast_object_list(token, src=0, group=group)
-        store = dist.PrefixStore(f"reprieve/{token[0]}", _own_connection())
+        own = _own_connection()
+        store = dist.PrefixStore(f"reprieve/{token[0]}", own)
         return cls(
             rank=dist.get_rank(),
             size=dist.get_world_size(),
             store=cast("Store", store),
             group=group,
+            door=cast("Store", _door(f"reprieve/{token[0]}", own)),
         )
 
     @property
@@ -98,7 +103,11 @@ class World:
 
     def connection(self) -> Store:
         """Return a connection for one thread that will block on it."""
-        return self.store if self.group is None else cast("Store", _second(self.store))
+        if self.door is None:
+            return self.store
+        connection: Any = self.door.clone()
+        connection.set_timeout(cast("Any", self.store).timeout)
+        return cast("Store", connection)
 
     def from_coordinator(self, value: T) -> T:
         """Return rank 0's value on every rank. All call it, none while a save is in flight."""
@@ -135,7 +144,7 @@ def _own_connection() -> Any:  # noqa: ANN401 - torch's stubs know no Store.clon
 
 
 def _second(store: Any) -> Any:  # noqa: ANN401 - as above
-    """Open a second connection to a Store, within ``CONNECT_S``.
+    """Open a second connection to a Store that no other thread uses now, within ``CONNECT_S``.
 
     It would try for as long as the Store lets one wait, half an hour by default, while its host
     may just have been killed.
@@ -148,3 +157,10 @@ def _second(store: Any) -> Any:  # noqa: ANN401 - as above
         store.set_timeout(usual)
     second.set_timeout(usual)
     return second
+
+
+def _door(prefix: str, own: Any) -> Any:  # noqa: ANN401 - as above
+    """Open a connection to be cloned by any thread, each time within ``CONNECT_S``."""
+    door: Any = dist.PrefixStore(prefix, _second(own))
+    door.set_timeout(timedelta(seconds=CONNECT_S))
+    return door

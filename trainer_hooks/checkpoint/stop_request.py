@@ -123,7 +123,8 @@ def _read(root: Place, name: str) -> dict[str, Json] | None:
     try:
         return read_json(path, max_bytes=_MAX_BYTES)
     except (OSError, UntrustedFileError):
-        return {}  # whatever it is, somebody has put it there by this name
+        # Whatever it is, somebody has put it there by this name; or has just taken it back.
+        return {} if is_there(path) else None
 
 
 def _write(root: Place, name: str, body: dict[str, Json]) -> None:

@@ -49,6 +49,6 @@ def _whole_seconds(text: str) -> int:
 
 
 def raise_file_limit() -> None:
-    """Rank 0 hosts Store and lifelines: seven connections a rank of the world, and gloo's own."""
+    """Rank 0 hosts Store and lifelines: eight connections a rank of the world, and gloo's own."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,5 +1,6 @@
 """Rank 0's end of all lines: whose machine is lost is noticed here, and told to all others."""
 
+import errno
 import secrets
 import selectors
 import socket
@@ -23,6 +24,9 @@ STRANGERS = 64
 
 LOOK_S = 0.5
 """How often those that have ended without a word are looked at, in seconds."""
+
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+"""Why nobody can be let in for now. Source: accept(2) (read 2026-11-30)."""
 
 
 @dataclass(slots=True)
@@ -97,14 +101,18 @@ class Hub:
             self._hear(key.data)
 
     def _accept(self) -> None:
-        with suppress(OSError):  # it has gone again
+        try:
             stranger, _ = self._listening.accept()
-            if len(self._strangers) >= self._size + STRANGERS:
-                stranger.close()
-                return
-            stranger.settimeout(0)
-            self._strangers[stranger] = _Stranger(time.monotonic())
-            self._selector.register(stranger, selectors.EVENT_READ)
+        except OSError as error:
+            if error.errno in _EXHAUSTED:  # it waits on, and would be tried without a pause
+                time.sleep(LOOK_S)
+            return  # else it has gone again
+        if len(self._strangers) >= self._size + STRANGERS:
+            stranger.close()
+            return
+        stranger.settimeout(0)
+        self._strangers[stranger] = _Stranger(time.monotonic())
+        self._selector.register(stranger, selectors.EVENT_READ)
 
     def _meet(self, stranger: socket.socket) -> None:
         """Learn who has connected; whoever does not know the token is nobody."""

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from trainer_hooks.checkpoint import stop_request
 from trainer_hooks.checkpoint.commit import start_attempt
+from trainer_hooks.checkpoint.place import read_json
 from trainer_hooks.checkpoint.stop_request import (
     FOLDER,
     REASON_LIMIT,
@@ -96,3 +98,17 @@ def test_it_is_unknown_when_the_folder_cannot_be_read(tmp_path: Path) -> None:
     for look in (asked, heard_at):
         with pytest.raises(CheckpointError):
             look(tmp_path, 3)
+
+
+def test_nothing_is_asked_when_the_request_is_withdrawn_under_its_readers_eyes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there, and could not be read any more: nobody stops for it."""
+    ask(tmp_path, 3, "")
+
+    def read_late(path: Path, **options: int) -> object:
+        path.unlink()
+        return read_json(path, **options)
+
+    monkeypatch.setattr(stop_request, "read_json", read_late)
+    assert asked(tmp_path, 3) is None

@@ -1,7 +1,9 @@
 """Hub and spokes: who is missed, by whom, and who is let go."""
 
+import errno
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -205,3 +207,22 @@ def test_reason_names_every_address_when_none_leads_to_rank_0() -> None:
         port = taken.getsockname()[1]
     with pytest.raises(OSError, match=r"127\.0\.0\.1: .*refused.*127\.0\.0\.2: .*refused"):
         Spoke(1, LOST_S, lambda _: None).connect(["127.0.0.1", "127.0.0.2"], port, bytes(16))
+
+
+def test_hub_pauses_when_there_is_no_descriptor_for_whoever_has_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who waits at the door keeps it readable: it would be tried without end, by a whole core."""
+    paused_s = list[float]()
+    monkeypatch.setattr(time, "sleep", paused_s.append)
+    hub = Hub(SIZE, LOST_S, lambda _: None)
+    with socket.create_connection(("127.0.0.1", hub.port)), monkeypatch.context() as exhausted:
+        exhausted.setattr(socket.socket, "accept", refuse)
+        hub._accept()
+    assert paused_s == [hub_module.LOOK_S]
+    hub.close(is_orderly=True)
+
+
+def refuse(_: socket.socket) -> None:
+    """Fail as where too many files are open."""
+    raise OSError(errno.EMFILE, "Too many open files")
