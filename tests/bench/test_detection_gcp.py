@@ -45,20 +45,15 @@ def test_target_is_missed_when_surely_more_than_one_in_a_hundred_is_late(
     assert result_of(samples(idle), samples(busy))["missed"] is is_missed
 
 
-@pytest.mark.parametrize(
-    ("ours_s", "bare_s", "is_missed"),
-    [(0.021, 0.020, True), (0.062, 0.021, False), (0.064, 0.021, True)],
-    ids=["the machine allows it", "three times as slow", "slower than that"],
-)
-def test_bare_handler_sets_the_limit_when_the_machine_is_too_slow_for_the_target(
-    ours_s: float, bare_s: float, *, is_missed: bool
+@pytest.mark.parametrize(("bare_s", "is_allowed"), [(0.020, True), (0.021, False)])
+def test_target_is_missed_as_anywhere_when_the_machine_is_too_slow_for_it(
+    bare_s: float, *, is_allowed: bool
 ) -> None:
-    """Where a handler that does nothing else is late too, we may take three times as long."""
-    slow = samples([ours_s] * 300, bare_s)
-    result = result_of(samples([0.005] * 300), slow)
-    assert result["missed"] is is_missed
+    """It says so, where a handler that does nothing else is late too."""
+    result = result_of(samples([0.005] * 300), samples([0.021] * 300, bare_s))
+    assert result["missed"] is True
     assert isinstance(result["busy"], dict)
-    assert result["busy"]["machine_allows"] is (bare_s <= 0.020)
+    assert result["busy"]["machine_allows"] is is_allowed
 
 
 def test_table_has_a_line_a_handler_when_shown() -> None:

@@ -54,23 +54,13 @@ def test_target_is_missed_when_surely_more_than_one_in_a_hundred_is_late(
     assert result_of(idle, busy)["missed"] is is_missed
 
 
-@pytest.mark.parametrize(
-    ("flag_s", "taint_s", "bare", "is_missed"),
-    [
-        (0.006, 0.02, (0.005, 0.01), True),
-        (0.017, 0.02, (0.006, 0.01), False),
-        (0.019, 0.02, (0.006, 0.01), True),
-        (0.002, 0.17, (0.001, 0.06), False),
-        (0.002, 0.19, (0.001, 0.06), True),
-    ],
-    ids=["allowed", "flag three times", "flag more", "taint three times", "taint more"],
-)
-def test_bare_handler_sets_the_limit_when_the_machine_is_too_slow_for_a_target(
-    flag_s: float, taint_s: float, bare: tuple[float, float], *, is_missed: bool
+@pytest.mark.parametrize("bare", [(0.005, 0.05), (0.006, 0.05), (0.005, 0.06)])
+def test_target_is_missed_as_anywhere_when_the_machine_is_too_slow_for_it(
+    bare: tuple[float, float],
 ) -> None:
-    """Where a handler that does nothing else is late too, we may take three times as long."""
-    result = result_of(GOOD, phase([flag_s] * 100, [taint_s] * 100, bare))
-    assert result["missed"] is is_missed
+    """It says so, where a handler that does nothing else is late too."""
+    result = result_of(GOOD, phase([0.006] * 100, [0.02] * 100, bare))
+    assert result["missed"] is True
     assert isinstance(result["busy"], dict)
     assert result["busy"]["machine_allows"] == {"flag": bare[0] <= 0.005, "taint": bare[1] <= 0.05}
 
