@@ -31,8 +31,6 @@ import torch.distributed as dist
 from lab.intervals import Interval, median_interval
 from lab.machine import machine
 from lab.ranks import Ranks
-from rich.console import Console
-from rich.progress import track
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -118,14 +116,11 @@ def main() -> None:
 
 def measure(size: int, rounds: int) -> list[list[Round]]:
     """Return the figures of all rounds but those that warm up: by round, by rank."""
-    total = WARM_UP_ROUNDS + rounds
     with (
         tempfile.TemporaryDirectory() as root,
-        Ranks[Round](size, partial(watch_in_turns, Path(root), total)) as ranks,
+        Ranks[Round](size, partial(watch_in_turns, Path(root), WARM_UP_ROUNDS + rounds)) as ranks,
     ):
-        console = Console(stderr=True)
-        shown = track(ranks.rounds(total), f"{size} ranks", total, console=console)
-        return list(shown)[WARM_UP_ROUNDS:]
+        return ranks.measured(f"{size} ranks", rounds, warm_up=WARM_UP_ROUNDS)
 
 
 def watch_in_turns(root: Path, rounds: int, send: Callable[[Round], None]) -> None:

@@ -34,8 +34,6 @@ import torch.distributed as dist
 from lab.intervals import Interval, median_interval, ratio_interval
 from lab.machine import machine
 from lab.ranks import Ranks
-from rich.console import Console
-from rich.progress import track
 
 from trainer_hooks import StepAgreement, StopListener
 from trainer_hooks.world import World
@@ -111,13 +109,10 @@ def main() -> None:
 
 def measure(size: int, rounds: int) -> list[list[Round]]:
     """Return the samples of all rounds but those that warm up: by round, by rank."""
-    total = WARM_UP_ROUNDS + rounds
     with tempfile.TemporaryDirectory() as run_dir:
-        flag = Path(run_dir) / "notice.json"
-        with Ranks[Round](size, partial(ask_in_turns, flag, total)) as ranks:
-            console = Console(stderr=True)
-            shown = track(ranks.rounds(total), f"{size} ranks", total, console=console)
-            return list(shown)[WARM_UP_ROUNDS:]
+        work = partial(ask_in_turns, Path(run_dir) / "notice.json", WARM_UP_ROUNDS + rounds)
+        with Ranks[Round](size, work) as ranks:
+            return ranks.measured(f"{size} ranks", rounds, warm_up=WARM_UP_ROUNDS)
 
 
 def ask_in_turns(flag: Path, rounds: int, send: Callable[[Round], None]) -> None:

@@ -13,6 +13,8 @@ from typing import Generic, Self, TypeVar
 
 import torch
 import torch.distributed as dist
+from rich.console import Console
+from rich.progress import track
 
 T = TypeVar("T")
 
@@ -63,6 +65,12 @@ class Ranks(Generic[T]):
         """Take the ranks down as a lost node would."""
         for process in self._processes:
             process.kill()
+
+    def measured(self, name: str, rounds: int, *, warm_up: int) -> list[list[T]]:
+        """Return the values of so many rounds after those that warm up, and show how far it is."""
+        total = warm_up + rounds
+        console = Console(stderr=True)
+        return list(track(self.rounds(total), name, total, console=console))[warm_up:]
 
     def rounds(self, count: int) -> Iterator[list[T]]:
         """Yield the values of ``count`` rounds, by rank.
