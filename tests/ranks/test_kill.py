@@ -20,6 +20,10 @@ pytestmark = pytest.mark.ranks
 SAVE_EVERY = 5
 STEPS = 40
 
+AGENT_S = 10.0
+"""Seconds that a rank may wait for a dead one before it is killed. A job's agent does that: who
+waits for another to come and join waits for torch's half an hour."""
+
 
 def run_of(directory: Path) -> Tiny:
     """Return a run whose saves take a noticeable part of it."""
@@ -51,7 +55,7 @@ def kill_and_resume(tiny: Tiny, seed: int, kills: int = 3) -> None:
         time.sleep(choose.uniform(0.2, 1.6))
         for victim in choose.choice([[0], [1], [0, 1]]):
             os.kill(job.pids[victim], signal.SIGKILL)
-        codes = job.wait()
+        codes = job.wait(AGENT_S)
         # A rank that had finished before the kill has left with 0 and is a zombie: no harm done.
         assert 0 not in codes or codes == [0, 0] or latest_step(tiny) == STEPS, job.log(0)
     job = start_ranks(2, tiny.train, out)
@@ -74,6 +78,7 @@ def assert_as_straight(tiny: Tiny, straight: Tiny) -> None:
             assert after == before + 1 or before - after < 2 * SAVE_EVERY
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_run_is_bitwise_the_same_when_ranks_are_killed(
     seed: int, tmp_path: Path, straight: Tiny

@@ -57,8 +57,16 @@ class WatcherProcess:
 
     @property
     def log(self) -> str:
-        """Everything that it and earlier runs on the run directory have logged."""
+        """Everything that it and earlier runs on the run directory have logged.
+
+        A line comes a moment after what it tells of; :meth:`said` waits for it.
+        """
         return self._log.read_text()
+
+    async def said(self, words: str, *, times: int = 1) -> int:
+        """Wait until the log has the words so many times, and return how often it has them."""
+        await eventually(lambda: self.log.count(words) >= times)
+        return self.log.count(words)
 
     def flag(self) -> dict[str, Any] | None:
         """Read the flag file; None when there is none."""

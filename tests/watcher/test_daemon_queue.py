@@ -90,7 +90,7 @@ async def test_event_becomes_a_flag_and_its_message_is_deleted_when_it_is_for_us
         state = await watcher.state()
         assert set(state["sources"]) == {"aws_imds", "aws_sqs"}
         assert (await watcher.ask("/readyz"))[0] == 200
-        assert "message foreign" in watcher.log
+        assert await watcher.said("message foreign")
 
 
 async def test_flag_is_the_same_when_messages_come_twice_late_and_out_of_order(
@@ -110,7 +110,7 @@ async def test_flag_is_the_same_when_messages_come_twice_late_and_out_of_order(
         assert watcher.flag() == flag
         assert flag is not None
         assert len({flag["id"], *flag["also"]}) == 2
-        assert watcher.log.count("notice admitted") == 2
+        assert await watcher.said("notice admitted", times=2) == 2
 
 
 async def test_earlier_deadline_counts_when_both_roads_tell_of_one_instance(
@@ -151,7 +151,7 @@ async def test_one_flag_names_all_reasons_when_a_fact_comes_wrapped_raw_and_by_m
         notices = (await watcher.state())["in_force"]
         assert {notice["source"] for notice in notices} == {"aws_imds", "aws_sqs"}
         assert flag["id"] == min(notices, key=lambda notice: notice["deadline_unix_s"])["id"]
-        assert watcher.log.count("notice admitted") == 2
+        assert await watcher.said("notice admitted", times=2) == 2
 
 
 def reboot(in_days: int) -> str:
