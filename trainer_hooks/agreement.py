@@ -16,14 +16,13 @@ import json
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 
 from torch.distributed import DistError, DistStoreError
 
 from trainer_hooks.at_stop import Figures
-from trainer_hooks.clock import boottime_s
+from trainer_hooks.decided import Decided
 from trainer_hooks.decision import ABORTED, JOINED, Decision, Outcome, Position, Published
 from trainer_hooks.errors import AgreementError
 from trainer_hooks.flag import StopNotice
@@ -60,16 +59,10 @@ class StepAgreement:
         self._on_stop = on_stop
         self._gate = threading.Lock()
         self._position = JOINED
-        self._decided: deque[Decision | AgreementError] = deque()
-        self._stop: Decision | None = None
+        self._decided = Decided()
         self._waiting, self._talking = world.connection(), world.connection()
         self._round = 0
-        self._is_open = self._is_final = False
-        self._handled: set[tuple[str, bool]] = set()
-        self._deadline_s: float | None = None
-        self.decided_at: float | None = None
-        """When the stop was decided, as seconds of Unix time, for the timeline."""
-        self._closing = False
+        self._is_open = self._closing = False
         self._thread = threading.Thread(target=self._serve, name="reprieve-agreement", daemon=True)
 
     def start(self) -> None:
@@ -108,40 +101,35 @@ class StepAgreement:
             AgreementError: The Store is lost.
         """
         with self._gate:
-            if not self._decided:
-                self._position = Position(step, tick)
-                return None
-            return self._act(Position(step, tick))
+            position = Position(step, tick)
+            decision = self._decided.at(position)
+            if decision is None:
+                self._position = position
+            return decision
 
     def notify(self) -> None:
         """Start a round if this rank has news. Any thread may call it; it never raises."""
         try:
             if self._is_open and not self._closing:
                 # An earlier deadline, or a withdrawal, changes what was decided about the end.
-                self._announce(again=self._stop is not None and not self._is_final)
+                self._announce(again=self.stop is not None and not self._decided.is_final)
         except DistError as error:
             log.warning("news could not be told: %s", error)
 
     @property
     def stop(self) -> Decision | None:
         """The stop that all ranks have agreed on, or to end before, as soon as it is decided."""
-        return self._stop
+        return self._decided.stop
+
+    @property
+    def decided_at(self) -> float | None:
+        """When the stop was decided, as seconds of Unix time, for the timeline."""
+        return self._decided.stop_at
 
     @property
     def deadline_s(self) -> float | None:
         """The instant of the agreed stop's deadline on our CLOCK_BOOTTIME, if it is known."""
-        return self._deadline_s
-
-    def _act(self, position: Position) -> Decision | None:
-        first = self._decided[0]
-        if isinstance(first, AgreementError):
-            raise first
-        if first.last is None or position <= first.last:
-            self._position = position
-            return None
-        # A stop stays: whoever asks again gets the same answer. Advice is taken once, in order;
-        # skipping it because a stop follows would part the ranks that have acted on it already.
-        return first if first.outcome is Outcome.STOP else self._decided.popleft()  # type: ignore[return-value]  # first was a Decision
+        return self._decided.deadline_s
 
     def _serve(self) -> None:
         """Answer rounds until this is closed or the Store is gone."""
@@ -153,19 +141,14 @@ class StepAgreement:
             while not self._closing and self._answer_round():
                 self._announce()
         except Exception as error:  # noqa: BLE001 - a thread that died unseen would make every round an abort, for ever
-            if not self._closing and not self._is_final:
+            if not self._closing and not self._decided.is_final:
                 log.warning("this rank can agree on nothing any more: %r", error)
-                self._decided.append(AgreementError(f"the Store is lost: {error!r}"))
+                self._decided.fail(AgreementError(f"the Store is lost: {error!r}"))
 
     def _announce(self, *, again: bool = False) -> None:
         """Open the current round if there is news: after the stop, only of a nearer deadline."""
         notice = self._pending()
-        if self._is_final:
-            is_news = notice is not None and notice.is_before(self._deadline_s)
-        else:
-            is_new = notice is not None and (notice.id, notice.is_stop) not in self._handled
-            is_news = is_new or again
-        if is_news:
+        if self._decided.is_news(notice) or (again and not self._decided.is_final):
             news = json.dumps({"left_s": notice and notice.left_s})
             self._talking.compare_set(self._key("news"), "", news)
 
@@ -175,18 +158,18 @@ class StepAgreement:
         news = json.loads(self._talking.get(self._key("news")))
         if self._closing or news is None:
             return False
-        if self._is_final:
+        if self._decided.is_final:
             self._come_nearer(news["left_s"])
             return True
         patience = patience_s(news["left_s"])
         with self._gate:
             published = self._publish()
             decision, was_in_time = self._await_decision(patience)
-            self._take(decision)
+            self._decided.take(decision)
         log.info("round=%d rank=%d %s", self._round, self._world.rank, decision)
         if decision.outcome is not Outcome.ABORT:
             self._on_stop()
-            self._note_handled(published, decision)
+            self._decided.note_answered(published, decision)
         # The number goes up before the next look for news: whoever brings news in between
         # either sees the new number or is seen by that look.
         self._round += 1
@@ -198,19 +181,9 @@ class StepAgreement:
         """Leave sooner after the stop: some node goes sooner. Nobody is asked, no gate closes."""
         if left_s is not None:  # else it was told as the stop was decided, and is no news
             log.warning("round=%d rank=%d left_s=%.1f", self._round, self._world.rank, left_s)
-            self._deadline_s = min(boottime_s() + left_s, self._deadline_s or float("inf"))
+            self._decided.come_nearer(left_s)
             self._on_stop()
         self._round += 1
-
-    def _note_handled(self, published: Published, decision: Decision) -> None:
-        """Open no other round for these notices, whoever of this node's ranks hears them later."""
-        if decision.outcome in (Outcome.SAVE, Outcome.NONE):
-            # No stop is in force on any node: one that is told again was withdrawn, and is news.
-            self._handled = {handled for handled in self._handled if not handled[1]}
-        if published.notice_id is not None:
-            self._handled.add((published.notice_id, published.is_stop))
-        if decision.outcome is Outcome.SAVE:
-            self._handled.update((cause, False) for cause in decision.causes)
 
     def _publish(self) -> Published:
         record = Published.of(self._world.rank, self._position, self._pending(), self._figures())
@@ -233,18 +206,6 @@ class StepAgreement:
 
     def _propose(self, decision: Decision) -> None:
         self._talking.compare_set(self._key("decision"), "", decision.encode())
-
-    def _take(self, decision: Decision) -> None:
-        if decision.outcome is Outcome.ABORT:
-            return
-        is_stop = decision.outcome in (Outcome.STOP, Outcome.END)
-        if is_stop:
-            self.decided_at = time.time()
-            self._deadline_s = None if decision.left_s is None else boottime_s() + decision.left_s
-        self._stop = decision if is_stop else None
-        self._is_final = decision.outcome is Outcome.STOP
-        if decision.outcome in (Outcome.STOP, Outcome.SAVE):
-            self._decided.append(decision)
 
     def _key(self, name: str) -> str:
         return f"round/{self._round}/{name}"

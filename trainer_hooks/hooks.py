@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeVar
 import torch
 from torch.utils.data import DataLoader
 
+from trainer_hooks.agreements import AgreementName, agreement_of
 from trainer_hooks.batches import handed_out
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
@@ -43,9 +44,8 @@ class TrainerHooks:
         state: Everything that must come back.
         checkpoint_dir: A path on storage that all ranks share, made if need be; or the URL of a
             place in a bucket: ``s3://``, ``gs://``, ``az://`` (docs/checkpoints.md).
-        save_every: Steps between saves; or ``"auto"``, as many as waste least by what the run
-            measures; or ``"5%"``, as many as make stalls take that share of the time; or an
-            AutoInterval, which says more (docs/waste.md).
+        save_every: Steps between saves; or ``"auto"``, what wastes least by what the run measures;
+            or ``"5%"``, the share of the time for stalls; or an AutoInterval (docs/waste.md).
         keep: How many of the newest checkpoints are kept, or a ``Keep`` with a ladder of hours and
             days; None keeps all. What the run has resumed from is kept as well.
         verify: ``all`` compares the digest of every byte before it resumes; ``sizes`` takes the
@@ -56,9 +56,10 @@ class TrainerHooks:
         always_stop: Whether a notice also stops a run that would reach its end, final save
             included, well before the deadline; otherwise such a run goes on to its end.
         health: What finds slow ranks and corrupted parameters (docs/guards.md); None: nothing.
+        agreement: How ranks agree: by the ``store``; or by a ``collective`` (docs/agreement.md).
 
     Raises:
-        ConfigError: ``save_every``, ``keep`` or ``verify`` makes no sense.
+        ConfigError: ``save_every``, ``keep``, ``verify`` or ``agreement`` makes no sense.
     """
 
     def __init__(  # noqa: PLR0913 - all that a user says, once and by name
@@ -73,11 +74,13 @@ class TrainerHooks:
         exit_on_preempt: bool = True,
         always_stop: bool = False,
         health: Health | None = None,
+        agreement: AgreementName = "store",
     ) -> None:
         self._state = state
         self._run = Run(exits=exit_on_preempt)
         try:
             self._rules = SaveRules.told(checkpoint_dir, save_every, keep, verify, local)
+            self._run.agrees_by = agreement_of(agreement)
         except SETUP_ERRORS as error:
             self._run.ending.refuse(error)
             raise
@@ -170,10 +173,9 @@ class TrainerHooks:
     def boundary(self) -> bool:
         """Tell whether all ranks stop here, inside a step: an evaluation, an accumulation.
 
-        For steps that take long. Every rank calls it equally often between the same steps, outside
-        of any collective. True: leave the step at once, by ``break`` or ``return``; the loop over
-        ``steps`` ends then, and the step does not count. Nothing new is saved here: half a step is
-        no state.
+        Every rank calls it equally often between the same steps, outside of any collective. True:
+        leave the step at once, by ``break`` or ``return``; the loop over ``steps`` ends then, and
+        the step does not count. Nothing new is saved here: half a step is no state.
 
         Raises:
             AgreementError: The Store is lost.

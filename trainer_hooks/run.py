@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from trainer_hooks.agreement import StepAgreement
+from trainer_hooks.agreements import Agreement, agreement_of
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.clock import boottime_s, seconds_left
 from trainer_hooks.decision import RESTORING, Decision, Outcome, Position
@@ -55,7 +55,8 @@ class Run:
         self._stop: Decision | None = None
         self._passed = RESTORING
         self.roll_back = RollBack()
-        self.agreement: StepAgreement
+        self.agrees_by = agreement_of("store")
+        self.agreement: Agreement
         self._holding = threading.Lock()
         self._report = Report()
         self.recorder = Recorder()
@@ -187,7 +188,7 @@ class Run:
         self.world = World.connect()
         self.departure = Departure(self.world)
         self._lifeline = Lifeline(self.world, self._on_peer_lost)
-        self.agreement = StepAgreement(
+        self.agreement = self.agrees_by(
             self.world,
             lambda: self.roll_back.pending(self._hearing.pending()),
             self._on_stop,

@@ -4,17 +4,23 @@ The only module that touches process groups. A single process is a world of one,
 memory and no group.
 """
 
+import logging
 import os
 import secrets
-from dataclasses import dataclass
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar, cast
 
+import torch
 import torch.distributed as dist
 
 from trainer_hooks.errors import ConfigError
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class Store(Protocol):
@@ -71,8 +77,7 @@ class World:
         """Join the other ranks. All ranks call it, after ``init_process_group``.
 
         Raises:
-            ConfigError: There are other ranks and no process group yet, or the group has no Store
-                that can be cloned.
+            ConfigError: There are other ranks and no process group yet.
         """
         if not (dist.is_available() and dist.is_initialized()):
             if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -86,7 +91,7 @@ class World:
         # when the membership changes (trainer-facts 8.3, 2026-11-30). A random token is one.
         token = [secrets.token_hex(4)]
         dist.broadcast_object_list(token, src=0, group=group)
-        own = _own_connection()
+        own = _own_connection(group)
         store = dist.PrefixStore(f"reprieve/{token[0]}", own)
         return cls(
             rank=dist.get_rank(),
@@ -109,6 +114,34 @@ class World:
         connection.set_timeout(cast("Any", self.store).timeout)
         return cast("Store", connection)
 
+    def apart(self) -> "World":
+        """Return the same ranks with one more group, whose collectives meet no others of ours.
+
+        All ranks call it, none while a save is in flight.
+        """
+        if self.group is None:
+            return self
+        return replace(self, group=dist.new_group(backend="gloo"))
+
+    def ask_all(self, *, mine: bool) -> Callable[[], bool]:
+        """Begin to ask whether any rank says yes; the call that is returned waits for the answer.
+
+        All ranks call both, in the same order.
+
+        Raises:
+            RuntimeError: When the answer is waited for: a rank has gone.
+        """
+        if self.group is None:
+            return lambda: mine
+        yes = torch.tensor([int(mine)], dtype=torch.int32)
+        work: Any = dist.all_reduce(yes, op=dist.ReduceOp.MAX, group=self.group, async_op=True)
+
+        def answer() -> bool:
+            work.wait()
+            return bool(yes.item())
+
+        return answer
+
     def from_coordinator(self, value: T) -> T:
         """Return rank 0's value on every rank. All call it, none while a save is in flight."""
         box = [value]
@@ -125,8 +158,8 @@ class World:
         return cast("list[T]", values)
 
 
-def _own_connection() -> Any:  # noqa: ANN401 - torch's stubs know no Store.clone
-    """Clone the Store that the ranks met on.
+def _own_connection(group: dist.ProcessGroup) -> Any:  # noqa: ANN401 - torch's stubs know no Store.clone
+    """Clone the Store that the ranks met on, or meet on a new one where it cannot be cloned.
 
     The accessor is private, and the only one that works however the group was made (environment,
     tcp://, file://); this is its single use.
@@ -134,13 +167,31 @@ def _own_connection() -> Any:  # noqa: ANN401 - torch's stubs know no Store.clon
     store: Any = dist.distributed_c10d._get_default_store()  # noqa: SLF001 - see above
     try:
         return _second(store)
-    except dist.DistNetworkError:  # its host has gone: that is no wrong set-up
+    except dist.DistNetworkError:  # its host has gone: another Store would not bring it back
         raise
     except (AttributeError, RuntimeError, NotImplementedError) as error:
-        raise ConfigError(
-            f"the process group's {type(store).__name__} cannot be cloned; "
-            "initialise torch.distributed with env:// or tcp://"
-        ) from error
+        log.info("a %s cannot be cloned (%s): rank 0 hosts another", type(store).__name__, error)
+        return _hosted_by_coordinator(group)
+
+
+def _hosted_by_coordinator(group: dist.ProcessGroup) -> Any:  # noqa: ANN401 - as above
+    """Meet on a TCPStore of our own in rank 0's process. All ranks call it.
+
+    Raises:
+        DistNetworkError: Rank 0 cannot be reached.
+    """
+    within = timedelta(seconds=CONNECT_S)
+    where: list[tuple[str, int] | None] = [None]
+    hosted: Any = None
+    if dist.get_rank() == 0:
+        host = os.environ.get("MASTER_ADDR") or socket.gethostname()
+        hosted = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=within)
+        where = [(host, hosted.port)]
+    dist.broadcast_object_list(where, src=0, group=group)
+    if hosted is None:
+        hosted = dist.TCPStore(*cast("tuple[str, int]", where[0]), is_master=False, timeout=within)
+    hosted.set_timeout(dist.distributed_c10d.default_pg_timeout)
+    return hosted
 
 
 def _second(store: Any) -> Any:  # noqa: ANN401 - as above

@@ -7,7 +7,14 @@ from typing import Any
 from tests.support.flags import put_flag
 from tests.support.training import Run
 from tests.support.waiting import wait_until
-from trainer_hooks import AutoInterval, Keep, RunOutcome, TrainerHooks, latest_committed
+from trainer_hooks import (
+    AutoInterval,
+    Keep,
+    RunOutcome,
+    StepAgreement,
+    TrainerHooks,
+    latest_committed,
+)
 from trainer_hooks.at_stop import AtStop
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.results import RankState, read_result
@@ -69,7 +76,9 @@ class Node:
         """Wait until a round has been decided: the next boundary is to act on it."""
         hooks = self.hooks
         assert hooks is not None
-        wait_until(lambda: hooks._run.agreement._round >= rounds)
+        agreement = hooks._run.agreement
+        assert isinstance(agreement, StepAgreement)
+        wait_until(lambda: agreement._round >= rounds)
 
     def measure(self, *saves_s: float) -> None:
         """Let the saves so far have taken these times."""

@@ -24,6 +24,7 @@ from trainer_hooks import (
     TrainerHooks,
     TrainState,
 )
+from trainer_hooks.agreements import AgreementName
 
 BATCH = 4
 
@@ -78,6 +79,7 @@ class Tiny:
     before_steps: Callable[[int], None] | None = None
     """In the block, before the first step."""
     health: Health | None = None
+    agreement: AgreementName = "store"
     model_in_step: Callable[[int, int, nn.Module], object] = lambda _rank, _step, _model: None
     """Called with (rank, step, model) after the optimizer."""
     watch: Callable[[int, int, TrainerHooks], object] = lambda _rank, _step, _hooks: None
@@ -107,6 +109,7 @@ class Tiny:
             local=self.local,
             always_stop=self.always_stop,
             health=self.health,
+            agreement=self.agreement,
         ) as hooks:
             batches = hooks.batches(loader)
             model(torch.zeros(4, 4)).sum().backward()

@@ -35,11 +35,11 @@ def test_run_has_no_deadline_when_one_thread_is_slow_to_hear_of_the_withdrawal(
     def hear_both() -> None:
         assert node.hooks is not None
         run = node.hooks._run
-        run.agreement._stop = Decision(outcome=Outcome.END, left_s=100.0)
-        run.agreement._deadline_s = boottime_s() + 100
+        run.agreement._decided.stop = Decision(outcome=Outcome.END, left_s=100.0)
+        run.agreement._decided.deadline_s = boottime_s() + 100
         slow.start()
         assert looked.wait(20)
-        run.agreement._stop = None
+        run.agreement._decided.stop = None
         withdrawn.start()
         withdrawn.join(timeout=0.2)  # it would be done by now if it did not wait its turn
         go_on.set()
