@@ -11,11 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.elastic_job import Job, undisturbed
+from tests.support.elastic_job import Job, as_ordered
 from tests.support.flags import put_flag
 from tests.support.launching import EXECUTABLE, Launch, descendants, launch, wait_until
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(300)]
+
+
+Samples = list[list[int]]
+"""Of each step."""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    """What three nodes train on that nothing happens to; it is what the order says."""
+    job = Job(directory=tmp_path_factory.mktemp("undisturbed"), nodes="3")
+    job.hurry()
+    with ExitStack() as stack:
+        for left in [stack.enter_context(job.start(node)) for node in (1, 2, 3)]:
+            assert left.wait(60) == 0, left.output
+    assert job.samples() == as_ordered()
+    return job.samples()
 
 
 @contextmanager
@@ -38,8 +54,8 @@ def vanish(running: Launch) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def go_on(job: Job, running: dict[int, Launch], stack: ExitStack, since: float) -> None:
-    """See that the two nodes left go on, take in a fourth, and end as an undisturbed run does."""
+def go_on(job: Job, running: dict[int, Launch], stack: ExitStack, since: float) -> Samples:
+    """See that the two nodes left go on and take in a fourth; return what the job trained on."""
     job.wait_for(3, 2)
     began = min(step.at for step in job.generations()[1].values())
     print(f"from the notice to the first step of two nodes: {began - since:.1f} s")  # noqa: T201 - a figure of the run
@@ -48,7 +64,7 @@ def go_on(job: Job, running: dict[int, Launch], stack: ExitStack, since: float) 
     job.hurry()
     for node, left in running.items():
         assert left.wait(60) == 0, f"node {node}: {left.output}"
-    assert job.samples() == undisturbed()
+    return job.samples()
 
 
 def three_nodes(job: Job, stack: ExitStack) -> dict[int, Launch]:
@@ -59,7 +75,9 @@ def three_nodes(job: Job, stack: ExitStack) -> dict[int, Launch]:
 
 
 @pytest.mark.slow
-def test_job_goes_on_without_a_node_when_that_one_has_a_notice(tmp_path: Path) -> None:
+def test_job_goes_on_without_a_node_when_that_one_has_a_notice(
+    tmp_path: Path, undisturbed: Samples
+) -> None:
     """Its launcher exits 75; the others do not end, and nothing is done twice but for the save."""
     job = Job(directory=tmp_path)
     with ExitStack() as stack:
@@ -68,23 +86,25 @@ def test_job_goes_on_without_a_node_when_that_one_has_a_notice(tmp_path: Path) -
         put_flag(job.of(3) / "run")
         taken = running.pop(3)
         assert taken.wait() == 75, taken.output
-        go_on(job, running, stack, since)
+        assert go_on(job, running, stack, since) == undisturbed
 
 
 @pytest.mark.slow
-def test_job_goes_on_without_a_node_when_that_one_vanishes(tmp_path: Path) -> None:
+def test_job_goes_on_without_a_node_when_that_one_vanishes(
+    tmp_path: Path, undisturbed: Samples
+) -> None:
     """Nobody has heard of it; the others miss its connections and then its heartbeat."""
     job = Job(directory=tmp_path)
     with ExitStack() as stack:
         running = three_nodes(job, stack)
         since = time.time()
         vanish(running.pop(3))
-        go_on(job, running, stack, since)
+        assert go_on(job, running, stack, since) == undisturbed
 
 
 @pytest.mark.slow
 def test_job_goes_on_without_its_first_node_when_a_store_holds_the_rendezvous(
-    tmp_path: Path,
+    tmp_path: Path, undisturbed: Samples
 ) -> None:
     """The node that would have held it, and whose rank has held the ranks' own Store."""
     with bare_store() as port, ExitStack() as stack:
@@ -94,11 +114,13 @@ def test_job_goes_on_without_its_first_node_when_a_store_holds_the_rendezvous(
         put_flag(job.of(1) / "run")
         taken = running.pop(1)
         assert taken.wait() == 75, taken.output
-        go_on(job, running, stack, since)
+        assert go_on(job, running, stack, since) == undisturbed
 
 
 @pytest.mark.slow
-def test_last_node_goes_on_alone_when_the_others_leave_one_after_the_other(tmp_path: Path) -> None:
+def test_last_node_goes_on_alone_when_the_others_leave_one_after_the_other(
+    tmp_path: Path, undisturbed: Samples
+) -> None:
     """The second one's notice comes while it meets the third anew, which must not count on it."""
     job = Job(directory=tmp_path, nodes="1:3")
     with ExitStack() as stack:
@@ -112,7 +134,7 @@ def test_last_node_goes_on_alone_when_the_others_leave_one_after_the_other(tmp_p
         )
         job.hurry()
         assert running[1].wait(60) == 0, running[1].output
-    assert job.samples() == undisturbed()
+    assert job.samples() == undisturbed
 
 
 @pytest.mark.slow
@@ -144,7 +166,9 @@ def test_job_ends_on_all_nodes_when_a_user_stops_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_job_starts_again_when_its_end_is_still_in_the_store(tmp_path: Path) -> None:
+def test_job_starts_again_when_its_end_is_still_in_the_store(
+    tmp_path: Path, undisturbed: Samples
+) -> None:
     """A start that was closed for good; the same command line goes on from its checkpoint."""
     with bare_store() as port:
         job = Job(directory=tmp_path, store=port, nodes="1")
@@ -152,7 +176,7 @@ def test_job_starts_again_when_its_end_is_still_in_the_store(tmp_path: Path) -> 
             job.hurry()
             with job.start(1) as running:
                 assert running.wait(60) == 0, running.output
-    assert job.samples() == undisturbed()
+    assert job.samples() == undisturbed
 
 
 def test_ranks_that_just_exit_75_are_not_started_for_ever(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class Job:
         return [last[step].ids for step in range(STEPS)]
 
 
-def undisturbed() -> list[list[int]]:
-    """Return the samples of each step of a run that nothing happens to."""
+def as_ordered() -> list[list[int]]:
+    """Return the samples of each step by the order alone, without a run."""
     stream = iter(ResumableSampler(SAMPLES, seed=SEED, rank=0, world_size=1))
     return [sorted(itertools.islice(stream, GLOBAL_BATCH)) for _ in range(STEPS)]
