@@ -1,8 +1,9 @@
 """A roll-back that the run itself asks for: all ranks stop, and the next start resumes before it.
 
 It goes the way of a notice: rank 0 has news, and all ranks agree where they stop. Nothing is saved
-there, as nothing that was reached is to be kept. Before the ranks leave, rank 0 puts what was
-committed since the onset in quarantine.
+there, as nothing that was reached is to be kept. What was committed since the onset goes into
+quarantine at once, so that a rank which dies on the way to the stop changes nothing; before the
+ranks leave, rank 0 does the same with what was committed since then.
 
 The same steps may go wrong again, so a run is rolled back to one checkpoint once: it would go round
 for ever otherwise.
@@ -14,9 +15,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from trainer_hooks.checkpoint.latest import Checkpoint, committed
+from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, put_mark
 from trainer_hooks.checkpoint.place import Place
-from trainer_hooks.checkpoint.quarantine import roll_back
+from trainer_hooks.checkpoint.quarantine import quarantine, roll_back
 from trainer_hooks.errors import CheckpointError
 from trainer_hooks.flag import ROLL_BACK, StopNotice
 
@@ -33,6 +35,8 @@ class _Asked:
     reason: str
     good: Checkpoint
     """What the next start resumes from."""
+    set_aside: int
+    """Checkpoints that are in quarantine already."""
 
 
 class RollBack:
@@ -51,13 +55,17 @@ class RollBack:
         if self._asked is not None:
             return
         try:
-            good = next((one for one in committed(root) if one.step < onset_step), None)
+            good, bad = _parted(root, onset_step)
             if good is None:
                 why = f"no checkpoint before step {onset_step} is whole"
             elif good.marker.name in names_with(root, Mark.ROLLED_BACK_TO):
                 why = f"it was rolled back to step {good.step} before, and it did not help"
             else:
-                self._asked = _Asked(root=root, onset_step=onset_step, reason=reason, good=good)
+                for name in bad:
+                    quarantine(root, name, reason)
+                self._asked = _Asked(
+                    root=root, onset_step=onset_step, reason=reason, good=good, set_aside=len(bad)
+                )
                 log.warning("ROLLBACK to step %d: all ranks stop: %s", good.step, reason)
                 self.on_asked()
                 return
@@ -99,7 +107,17 @@ class RollBack:
             return False
         log.warning(
             "ROLLBACK: %d checkpoints are in quarantine, the next start resumes from step %d",
-            len(bad),
+            asked.set_aside + len(bad),
             asked.good.step,
         )
         return True
+
+
+def _parted(root: Place, onset_step: int) -> tuple[Checkpoint | None, list[SaveName]]:
+    """Return the newest checkpoint before the onset, if any, and those since."""
+    bad: list[SaveName] = []
+    for one in committed(root):
+        if one.step < onset_step:
+            return one, bad
+        bad.append(one.marker.name)
+    return None, bad

@@ -144,21 +144,6 @@ def test_corrupted_parameter_is_found_at_the_next_check_when_one_rank_has_it(
     )
 
 
-@pytest.mark.timeout(180)  # two jobs of three ranks; 5 s, and 45 on a machine with much else to do
-def test_run_resumes_before_the_difference_when_it_is_rolled_back(
-    tiny: Tiny, tmp_path: Path
-) -> None:
-    """The saves of steps 10 and 20 are good, that of 30 is not; all ranks end at the save of 40."""
-    health = replace(COMPARED, roll_back=True)
-    corrupted = replace(tiny, health=health, model_in_step=flip_a_bit_on(1), step_s=0.05)
-    job = start(corrupted, tmp_path)
-    assert job.wait() == [1] * 3, job.log(0)
-    assert "ROLLBACK to step 20" in job.log(0)
-    job = start(replace(tiny, health=health), tmp_path)
-    assert job.wait() == [0] * 3, job.log(0)
-    assert [attempt.begin.resumed_step for attempt in read_ledger(tiny.checkpoint_dir)][-1] == 20
-
-
 def test_training_is_bitwise_the_same_when_guards_watch(tiny: Tiny, tmp_path: Path) -> None:
     """Same losses, and nothing found."""
     histories = []

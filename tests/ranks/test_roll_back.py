@@ -1,4 +1,4 @@
-"""Ranks whose loss leaps away: they stop together, and the next start resumes from before it."""
+"""Ranks whose loss leaps away, or whose parameters part: the next start resumes from before it."""
 
 import random
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from tests.support.history import history
 from tests.support.ranks import Job, start_ranks
@@ -55,6 +56,14 @@ def told(leaps: range) -> Callable[[int, int, TrainerHooks], None]:
     return watch
 
 
+def stopped_at(job: Job) -> set[str]:
+    """Return the steps at which its two ranks say that they stop."""
+    lines = [line for rank in range(2) for line in job.log(rank).splitlines()]
+    stops = [line.split("STOP step=")[1].split()[0] for line in lines if "STOP step=" in line]
+    assert len(stops) == 2, lines
+    return set(stops)
+
+
 def test_run_resumes_before_the_leap_when_its_loss_stays_away(tiny: Tiny, tmp_path: Path) -> None:
     """All ranks exit with 75 at one step; then it is bitwise the run that never leapt."""
     leaping = replace(tiny, watch=told(range(LEAPS_FROM, STEPS)))
@@ -62,10 +71,7 @@ def test_run_resumes_before_the_leap_when_its_loss_stays_away(tiny: Tiny, tmp_pa
     assert job.wait() == [75, 75], job.log(0)
     assert "GUARD loss step=45: loss of rank 1 is" in job.log(0)
     assert "ROLLBACK to step 40: all ranks stop" in job.log(0)
-    stops = [
-        line for rank in range(2) for line in job.log(rank).splitlines() if "STOP step" in line
-    ]
-    assert len({line.split("STOP step=")[1].split()[0] for line in stops}) == 1, stops
+    assert len(stopped_at(job)) == 1
     newest = next(committed(tiny.checkpoint_dir))
     assert newest.step == 40
     late = {name for name in saves(tiny.checkpoint_dir) if name.step > 40}
@@ -84,6 +90,74 @@ def test_run_resumes_before_the_leap_when_its_loss_stays_away(tiny: Tiny, tmp_pa
     assert start(straight, tmp_path).wait() == [0, 0]
     for rank in range(2):
         assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
+
+
+CORRUPT_IN = 22
+
+
+@pytest.fixture
+def compared(tiny: Tiny) -> Tiny:
+    """A run whose parameters are compared every ten steps, and saved every five."""
+    health = Health(straggler=False, compare_every=10, roll_back=True)
+    return replace(tiny, health=health, steps=60, save_every=5, step_s=0.05)
+
+
+def corrupted(tiny: Tiny, corrupt: int) -> Tiny:
+    """Return it with the lowest bit of one parameter flipped on one rank, between two saves."""
+
+    def flip(rank: int, step: int, model: nn.Module) -> None:
+        if (rank, step) == (corrupt, CORRUPT_IN):
+            weight = model.get_parameter("module.1.weight").data
+            weight.view(torch.int32)[1, 1] ^= 1
+
+    return replace(tiny, model_in_step=flip)
+
+
+@pytest.mark.timeout(180)  # three jobs of two ranks; 15 s, and more on a machine with much to do
+@pytest.mark.parametrize("corrupt", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_run_resumes_before_the_corruption_when_parameters_part(
+    compared: Tiny, tmp_path: Path, corrupt: int
+) -> None:
+    """Found at 30, good at 20: what rank 0 saved at 25 is no state to go on from, nor what came."""
+    job = start(corrupted(compared, corrupt), tmp_path)
+    assert job.wait() == [75, 75], job.log(0)
+    assert "ROLLBACK to step 20: all ranks stop: parameters of ranks 0, 1 differ" in job.log(0)
+    assert len(stopped_at(job)) == 1
+    assert next(committed(compared.checkpoint_dir)).step == 20
+    late = {name for name in saves(compared.checkpoint_dir) if name.step > 20}
+    assert names_with(compared.checkpoint_dir, Mark.QUARANTINED) == late
+    assert 25 in {name.step for name in late}
+
+    healthy = replace(compared, log_dir=tmp_path / "healthy")
+    healthy.log_dir.mkdir()
+    job = start(healthy, tmp_path)
+    assert job.wait() == [0, 0], job.log(0)
+    first, second = read_ledger(compared.checkpoint_dir)
+    assert first.end is not None
+    assert (first.end.outcome, second.begin.resumed_step) == (Outcome.ROLLED_BACK, 20)
+    assert (first.findings[0].guard, first.findings[0].step) == ("digest", 30)
+    assert second.findings == []
+
+    straight = replace(
+        compared, checkpoint_dir=tmp_path / "straight", log_dir=tmp_path / "straight_log"
+    )
+    straight.log_dir.mkdir()
+    assert start(straight, tmp_path).wait() == [0, 0]
+    for rank in range(2):
+        redone = history(healthy.log_dir, rank)
+        assert min(redone) == 20
+        assert redone.items() <= history(straight.log_dir, rank).items()
+
+
+@pytest.mark.slow
+def test_run_goes_on_when_parameters_part_again_after_a_roll_back(
+    compared: Tiny, tmp_path: Path
+) -> None:
+    """A device that does it each time would have the job go round for ever; the log says so."""
+    assert start(corrupted(compared, 1), tmp_path).wait() == [75, 75]
+    job = start(corrupted(compared, 1), tmp_path)
+    assert job.wait() == [0, 0], job.log(0)
+    assert "it was rolled back to step 20 before, and it did not help" in job.log(0)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.saving import commit_save
 from trainer_hooks.checkpoint.latest import latest_committed
+from trainer_hooks.checkpoint.marks import Mark, names_with
 from trainer_hooks.flag import StopNotice
 from trainer_hooks.roll_back import RollBack
 
@@ -39,6 +40,31 @@ def test_newest_checkpoint_before_the_onset_is_left_when_it_is_carried_out(
     assert told == [True]
 
 
+def test_what_is_bad_is_not_resumed_from_when_the_run_dies_before_it_stops(
+    tmp_path: Path, roll_back: RollBack
+) -> None:
+    """As soon as it is asked for: what kills a rank need not wait for all to leave together."""
+    for step in (10, 20, 30):
+        commit_save(tmp_path, step)
+    roll_back.ask(tmp_path, 20, "digest")
+    newest = latest_committed(tmp_path)
+    assert newest is not None
+    assert newest.step == 10
+
+
+def test_log_counts_what_is_in_quarantine_since_it_was_asked_for_and_before(
+    tmp_path: Path, roll_back: RollBack, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is what a person looks for with ``reprieve-trainer checkpoints``."""
+    for step in (10, 20, 30):
+        commit_save(tmp_path, step)
+    roll_back.ask(tmp_path, 20, "digest")
+    commit_save(tmp_path, 40)
+    assert roll_back.carry_out()
+    assert "ROLLBACK: 3 checkpoints are in quarantine" in caplog.text
+    assert len(names_with(tmp_path, Mark.QUARANTINED)) == 3
+
+
 def test_nothing_is_changed_when_no_checkpoint_is_old_enough(
     tmp_path: Path, roll_back: RollBack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -47,6 +73,7 @@ def test_nothing_is_changed_when_no_checkpoint_is_old_enough(
     roll_back.ask(tmp_path, 30, "loss")
     assert roll_back.pending(None) is None
     assert not roll_back.carry_out()
+    assert names_with(tmp_path, Mark.QUARANTINED) == set()
     assert "no checkpoint before step 30 is whole" in caplog.text
 
 

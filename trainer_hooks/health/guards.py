@@ -9,8 +9,7 @@ from typing import TypeAlias
 from torch import nn
 
 from trainer_hooks.checkpoint.place import Place
-from trainer_hooks.checkpoint.quarantine import roll_back
-from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.errors import ConfigError
 from trainer_hooks.health.desk import Desk
 from trainer_hooks.health.figures import Figure, Figures
 from trainer_hooks.health.finding import Finding, Guard
@@ -39,13 +38,11 @@ class Health:
     compare_every: int | None = None
     """Steps between two comparisons of what DDP keeps alike on all ranks; None: never."""
     roll_back: bool = False
-    """Whether a comparison that fails puts the checkpoints since the last good one in quarantine.
-    The run can save nothing after that: it ends at its next save, and its next start resumes from
-    before the difference."""
-    roll_back_loss: bool = False
-    """Whether a loss that leaps and stays away ends the run with 75, at a step that all ranks agree
-    on; what was saved since goes into quarantine, and the next start resumes from before the leap.
+    """Whether a comparison that fails ends the run with 75, at a step that all ranks agree on; what
+    was saved since the last good one goes into quarantine, and the next start resumes from before.
     To one checkpoint a run is rolled back once."""
+    roll_back_loss: bool = False
+    """Whether a loss that leaps and stays away does the same."""
     request_node: bool = False
     """Whether another node is asked for in place of one with a rank that is slow, or whose
     parameters are not the others'. The watcher there has to be told to heed it."""
@@ -142,10 +139,11 @@ class Guards:
     def _look_back(self, run: Watched, finding: Finding, good_step: int) -> None:
         """Roll back to where all was well, if that is wanted. Only rank 0 does."""
         wanted = self._health or Health()
-        if finding.guard is Guard.DIGEST and wanted.roll_back:
-            _roll_back(run, finding, good_step)
-        elif finding.guard is Guard.LOSS and wanted.roll_back_loss:
-            self._ask_roll_back(run.root, good_step + 1, finding.text)
+        is_wanted = {Guard.DIGEST: wanted.roll_back, Guard.LOSS: wanted.roll_back_loss}
+        if is_wanted.get(finding.guard, False):
+            # What was resumed from was alike on all ranks, whatever is compared since.
+            onset_step = max(run.resumed_step, good_step) + 1
+            self._ask_roll_back(run.root, onset_step, finding.text)
 
 
 def _slow_ranks(run: Watched, desk: Desk) -> SlowRanks | None:
@@ -171,19 +169,3 @@ def _replicas(run: Watched, every_steps: int, desk: Desk) -> ReplicaCheck | None
     if run.world.is_coordinator:
         log.warning("there is nothing to compare: DDP keeps no parameter alike on all ranks")
     return None
-
-
-def _roll_back(run: Watched, finding: Finding, good_step: int) -> None:
-    """Let the next start resume from before the onset, and this one end at its next save."""
-    good_step = max(run.resumed_step, good_step)
-    try:
-        bad = roll_back(run.root, good_step + 1, finding.text)
-    except CheckpointError as error:
-        log.error("the run can't be rolled back to step %d, and goes on: %s", good_step, error)  # noqa: TRY400 - a person reads it
-        return
-    log.warning(
-        "ROLLBACK to step %d at the latest: %d checkpoints are in quarantine; this run ends at its "
-        "next save, and its next start resumes before them",
-        good_step,
-        len(bad),
-    )
