@@ -1,7 +1,6 @@
 """A real Prometheus beside a real watcher: the alerts fire and clear, the dashboard shows data."""
 
 import json
-import math
 import os
 import re
 import signal
@@ -130,13 +129,11 @@ def test_every_query_of_the_dashboard_shows_data(quiet: tuple[Node, Prometheus])
     away.rename(node.run_dir)
     wait_until(node.flag.exists, "the flag")
     dashboard = json.loads((MONITORING / "grafana-dashboard.json").read_text())
-    panels = [(one, target) for one in dashboard["panels"] for target in one.get("targets", [])]
+    queries = [one["expr"] for panel in dashboard["panels"] for one in panel.get("targets", [])]
     with RehearsedTrainer(node.run_dir).speaking() as says:
         says.update(straggler_score=1.0, straggler_s=0.0)
-        for panel, target in panels:
-            found = server.wait_for_data(resolved(target["expr"]))
-            values = [float(one["value"][1]) for one in found]
-            assert any(not math.isnan(value) for value in values), panel["title"]
+        for query in queries:  # what is no number is no data
+            server.wait_for_data(f"({resolved(query)}) > -Inf")
 
 
 def resolved(query: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_hooks.clock import boot_id, boottime_s
+from trainer_hooks.phases import PhaseTimes
 from trainer_hooks.status import DIRECTORY, Progress, Speaker, TrainerState, compose
 
 _BEAT_S = 0.5
@@ -24,6 +25,7 @@ class RehearsedTrainer:
 
     def __init__(self, run_dir: Path, number: int = 1) -> None:
         self._path = run_dir / DIRECTORY / f"t-rehearsed-{number}.json"
+        self._began_at = time.time()
 
     def say(self, state: TrainerState = TrainerState.RUNNING, **figures: Any) -> None:  # noqa: ANN401 - whatever a file may hold
         """Say how it is: one that has just committed and was just verified, but for ``figures``."""
@@ -42,6 +44,7 @@ class RehearsedTrainer:
             verified_at=now,
             paid_gpu_s=1000.0,
             productive_gpu_s=900.0,
+            ranks=[_spent(now - self._began_at, share) for share in (0.1, 0.4)],
         )
         said = json.loads(compose(Speaker(boot, "pod-1"), state, progress, boottime_s()))
         self.write(json.dumps(said | figures).encode())
@@ -74,3 +77,14 @@ class RehearsedTrainer:
     def leave(self) -> None:
         """Take the file away."""
         self._path.unlink(missing_ok=True)
+
+
+def _spent(seconds: float, data_share: float) -> PhaseTimes:
+    """Return how a rank has spent so long, in steps of 0.1 s and a save of 1 s in every 100."""
+    steps_s = seconds / 1.1
+    return PhaseTimes(
+        steps=int(steps_s / 0.1),
+        data_s=data_share * steps_s,
+        compute_s=(1.0 - data_share) * steps_s,
+        save_s=seconds - steps_s,
+    )
