@@ -26,15 +26,21 @@ class LocalSaves:
     """Steps between them."""
 
     def __post_init__(self) -> None:
-        if not isinstance(place_of(self.directory), Path):
-            raise ConfigError(f"local saves go to a node's own disk, not to {self.directory}")
+        _path_on_a_disk(self.directory)
         if self.save_every < 1:
             raise ConfigError(f"save_every counts steps: {self.save_every} of local saves")
 
     @property
     def path(self) -> Path:
         """The directory."""
-        return Path(self.directory)
+        return _path_on_a_disk(self.directory)
+
+
+def _path_on_a_disk(directory: str | os.PathLike[str]) -> Path:
+    place = place_of(directory)
+    if not isinstance(place, Path):
+        raise ConfigError(f"local saves go to a node's own disk, not to {directory}")
+    return place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

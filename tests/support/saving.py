@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from trainer_hooks.checkpoint.bucket import Bucket
 from trainer_hooks.checkpoint.commit import commit, reserve, start_attempt
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of, write_manifest
@@ -17,6 +18,11 @@ FILES: list[dict[str, bytes]] = [
 
 
 P = TypeVar("P", Path, ObjectPlace)
+
+
+def directory_as_bucket(path: Path) -> ObjectPlace:
+    """Return a directory seen as a bucket, for tests that need no server."""
+    return ObjectPlace(Bucket(f"file://{path}"))
 
 
 def write_save(root: Place, step: int, attempt: Attempt) -> SaveName:

@@ -41,7 +41,8 @@ class Bucket:
     """A bucket, or a part of one. Credentials and endpoint come from the usual variables.
 
     Args:
-        url: Where it is: ``s3://bucket/path`` and the like; ``file://`` is a directory seen as one.
+        url: Where it is: ``s3://bucket/path`` and the like; ``file://`` is a directory seen as one,
+            which is for tests, as nothing there is synced (``place_of`` gives users the path).
 
     Raises:
         ConfigError: The URL makes no sense.

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote
 
 from trainer_hooks.errors import CheckpointError, ConfigError, UntrustedFileError
 from trainer_hooks.untrusted import Json, parse_json_object, read_json_object
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from trainer_hooks.checkpoint.bucket import Bucket
 
 SCHEMES = ("s3://", "gs://", "az://", "file://")
+_FILE = "file://"
 _SHORT_OF_A_SLASH = re.compile(r"(s3|gs|az|file):/(?!/)")
 _READ_AT_ONCE = 8 * 1024 * 1024
 
@@ -151,17 +153,19 @@ Place: TypeAlias = Path | ObjectPlace
 
 
 def place_of(text: str | os.PathLike[str]) -> Place:
-    """Return the place that a path or a URL names.
+    """Return the place that a path or a URL names; ``file://`` is the path that it holds.
 
     Raises:
-        ConfigError: It is the URL of no store that we know, or what such a store needs is not
-            installed.
+        ConfigError: It is the URL of no store that we know, or of another machine's file, or what
+            such a store needs is not installed.
     """
     url = os.fspath(text)
     if _SHORT_OF_A_SLASH.match(url):
         raise ConfigError(f"{url} was a URL before it became a Path: pass the text as it is")
     if "://" not in url:
         return Path(url)
+    if url.startswith(_FILE):
+        return _path_of(url)
     if not url.startswith(SCHEMES):
         raise ConfigError(f"{url} is in no store that is known: {', '.join(SCHEMES)}, or a path")
     try:
@@ -169,6 +173,18 @@ def place_of(text: str | os.PathLike[str]) -> Place:
     except ModuleNotFoundError as error:
         raise ConfigError(f"{url} needs obstore, the extra [stores] of reprieve") from error
     return ObjectPlace(Bucket(url))
+
+
+def _path_of(url: str) -> Path:
+    """Return the path in a file URL, so that what is saved there is synced as on any path.
+
+    The store library would take a directory for a bucket, and syncs nothing that it puts there: a
+    marker could outlive a power loss and its shards not.
+    """
+    host, slash, path = url.removeprefix(_FILE).partition("/")
+    if not slash or host not in {"", "localhost"}:
+        raise ConfigError(f"{url} names no file of this machine: pass the path, or file:///path")
+    return Path(slash + unquote(path))
 
 
 def is_there(place: Place) -> bool:

@@ -149,6 +149,8 @@ def _needs(workload: Workload, command: Command) -> Iterator[Finding]:
         if name in lasting and not _is_in(mount.at("mountPath").text.rstrip("/"), RUN_DIR)
     ]
     directory = command.option("--checkpoint-dir")
+    if directory is not None:
+        directory = directory.removeprefix("file://")  # the path that it holds
     if directory is not None and "://" in directory:
         return
     is_kept = bool(paths) if directory is None else any(_is_in(directory, path) for path in paths)

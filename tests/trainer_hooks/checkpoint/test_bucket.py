@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.s3_server import bucket_at, use_server
-from tests.support.saving import commit_save, on_disk, write_save
+from tests.support.saving import commit_save, directory_as_bucket, on_disk, write_save
 from tests.support.trained import saved
 from tests.support.training import Run
 from trainer_hooks import cli
@@ -36,9 +36,7 @@ def root(
 ) -> ObjectPlace:
     """Return an empty part of a bucket."""
     if request.param == "file":
-        place = place_of(f"file://{tmp_path}/bucket")
-        assert isinstance(place, ObjectPlace)
-        return place
+        return directory_as_bucket(tmp_path / "bucket")
     name = "weed_endpoint" if request.param == "seaweedfs" else "rclone_endpoint"
     use_server(monkeypatch, request.getfixturevalue(name))
     return bucket_at(tmp_path.name)
@@ -159,7 +157,7 @@ def test_url_is_refused_when_it_leads_nowhere(tmp_path: Path) -> None:
     """In one line."""
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be opened: Not a directory"):
-        place_of(f"file://{tmp_path}/file/bucket")
+        directory_as_bucket(tmp_path / "file" / "bucket")
 
 
 @pytest.mark.ranks

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.failing_system import Crashed, System, failing
-from tests.support.saving import commit_save, write_save
+from tests.support.saving import commit_save, directory_as_bucket, write_save
 from trainer_hooks.checkpoint.bucket import Bucket
 from trainer_hooks.checkpoint.commit import commit, start_attempt
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import committed, damaged_files
 from trainer_hooks.checkpoint.layout import Attempt, SaveName, saves
-from trainer_hooks.checkpoint.place import ObjectPlace, place_of
+from trainer_hooks.checkpoint.place import ObjectPlace
 from trainer_hooks.checkpoint.retention import retain
 from trainer_hooks.errors import CheckpointError
 
@@ -27,8 +27,7 @@ CALLS: list[tuple[object, str]] = [
 
 def bucket(path: Path) -> ObjectPlace:
     """Return a directory as a bucket."""
-    place = place_of(f"file://{path}")
-    assert isinstance(place, ObjectPlace)
+    place = directory_as_bucket(path)
     assert place.bucket.creates_once
     return place
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.saving import directory_as_bucket
 from trainer_hooks import cli
 from trainer_hooks.checkpoint.bucket import Bucket
 from trainer_hooks.checkpoint.ledger_home import LedgerHome
-from trainer_hooks.checkpoint.place import ObjectPlace, place_of
+from trainer_hooks.checkpoint.place import ObjectPlace
 from trainer_hooks.waste.ledger import FOLDER, Ledger
 from trainer_hooks.waste.lineage import read_attempts
 from trainer_hooks.waste.records import Begin, Outcome
@@ -17,9 +18,7 @@ from trainer_hooks.waste.records import Begin, Outcome
 @pytest.fixture
 def root(tmp_path: Path) -> ObjectPlace:
     """Return a bucket."""
-    place = place_of(f"file://{tmp_path}/bucket")
-    assert isinstance(place, ObjectPlace)
-    return place
+    return directory_as_bucket(tmp_path / "bucket")
 
 
 def attempt(root: ObjectPlace, number: int) -> list[int]:

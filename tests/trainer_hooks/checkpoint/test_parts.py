@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.saving import directory_as_bucket
 from trainer_hooks.checkpoint import parts
 from trainer_hooks.checkpoint.bucket import Bucket
 from trainer_hooks.checkpoint.manifest import digest_of
 from trainer_hooks.checkpoint.parts import PartedStream, part_name, whole_name
-from trainer_hooks.checkpoint.place import ObjectPlace, place_of
+from trainer_hooks.checkpoint.place import ObjectPlace
 
 PART = 8
 
@@ -19,9 +20,7 @@ PART = 8
 def save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectPlace:
     """Return a save's place, where parts are small."""
     monkeypatch.setattr(parts, "PART_BYTES", PART)
-    place = place_of(f"file://{tmp_path}")
-    assert isinstance(place, ObjectPlace)
-    return place / "save"
+    return directory_as_bucket(tmp_path) / "save"
 
 
 @pytest.mark.parametrize("pieces", [[], [3], [8], [9], [20, 1, 0, 30], [8] * 20])

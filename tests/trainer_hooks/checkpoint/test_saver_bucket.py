@@ -10,6 +10,7 @@ import pytest
 from torch.distributed import HashStore
 
 from tests.support.s3_server import BUCKET, bucket_at, s3_client, use_server
+from tests.support.saving import directory_as_bucket
 from tests.support.training import Run, plain
 from trainer_hooks import cli
 from trainer_hooks.checkpoint import parts
@@ -18,7 +19,7 @@ from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import damaged_files, latest_committed
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.checkpoint.parts import PartedStream
-from trainer_hooks.checkpoint.place import ObjectPlace, Place, place_of
+from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.checkpoint.resume import resume
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.world import World
@@ -41,9 +42,7 @@ def root(
     """Return an empty part of a bucket; a shard takes several parts there."""
     monkeypatch.setattr(parts, "PART_BYTES", 1000)
     if request.param == "file":
-        place = place_of(f"file://{tmp_path}/bucket")
-        assert isinstance(place, ObjectPlace)
-        return place
+        return directory_as_bucket(tmp_path / "bucket")
     use_server(monkeypatch, request.getfixturevalue("weed_endpoint"))
     return bucket_at(tmp_path.name)
 
@@ -95,7 +94,7 @@ def test_state_comes_back_when_the_bucket_was_copied_to_a_file_system(
     tmp_path: Path, run: Run
 ) -> None:
     """As any tool copies it, object by object."""
-    bucket = place_of(f"file://{tmp_path}/bucket")
+    bucket = directory_as_bucket(tmp_path / "bucket")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "PART_BYTES", 1000)
         assert save(bucket, run, 1) == [None]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.saving import directory_as_bucket
 from trainer_hooks.checkpoint import parts, shards
 from trainer_hooks.checkpoint.parts import PartedStream
-from trainer_hooks.checkpoint.place import Place, place_of
+from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.shards import Item, Shards
 from trainer_hooks.errors import CheckpointError
 
@@ -23,7 +24,7 @@ def directory(
     monkeypatch.setattr(parts, "PART_BYTES", 64)
     monkeypatch.setattr(shards, "_RANGE_BYTES", 24)
     monkeypatch.setattr(shards, "AHEAD_BYTES", 100)
-    bucket = place_of(f"file://{tmp_path}/bucket") / "save"
+    bucket = directory_as_bucket(tmp_path / "bucket") / "save"
     if request.param == "file":
         (tmp_path / "__0_0.distcp").write_bytes(DATA)
         (tmp_path / "__1_0.distcp").write_bytes(b"")

@@ -96,6 +96,7 @@ DEFECTS = [
     ("no-gpu", JOBSET, "limits:", "requests:"),
     ("no-checkpoint-volume", JOBSET, "persistentVolumeClaim:", "emptyDir_:"),
     ("no-checkpoint-volume", JOBSET, "mountPath: /checkpoints", "mountPath: /elsewhere"),
+    ("no-checkpoint-volume", JOBSET, '"/checkpoints/run-7"', "file:///scratch/run-7"),
     (
         "flag-not-a-directory",
         JOBSET,
