@@ -46,8 +46,8 @@ class StepLog:
             raise ConfigError(f"{VARIABLE}={directory} cannot be made: {error}") from error
 
     def note_loss(self, loss: float | torch.Tensor) -> None:
-        """Keep the loss of the step under way."""
-        self._loss = loss
+        """Keep the loss of the step under way, and nothing of the graph behind it."""
+        self._loss = loss.detach() if isinstance(loss, torch.Tensor) else loss
 
     def begin(self) -> None:
         """Note where the data is before a step."""

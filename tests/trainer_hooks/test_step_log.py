@@ -36,7 +36,7 @@ def train(directory: Path, *, seed: int = 0, until: int = STEPS, step_rng: bool 
             if step_rng:
                 torch.rand(1)
             if step:
-                hooks.note_loss(torch.tensor(0.5 * step))
+                hooks.note_loss(torch.tensor(0.5 * step, requires_grad=True))
 
 
 def records(log_dir: Path) -> list[dict[str, Any]]:
