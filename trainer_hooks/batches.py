@@ -135,7 +135,7 @@ def counted_batches(
     if loader.batch_size is None:
         raise ConfigError(f"{name} has no batch_size=, and hooks.batches counts samples by it")
     _check(loader, name)
-    _note_batch(sampler, loader.batch_size)
+    note_batch(sampler, loader.batch_size)
     return _count(_timed(_start(loader), note_wait), sampler, loader.batch_size)
 
 
@@ -166,7 +166,7 @@ def _check(loader: DataLoader[B], name: str) -> None:
         )
 
 
-def _note_batch(sampler: ResumableSampler, batch_size: int) -> None:
+def note_batch(sampler: ResumableSampler, batch_size: int) -> None:
     """Take note of what a batch of each rank holds, and say so if that was something else."""
     batch = GlobalBatch(batch_size * sampler.world_size, is_planned=False)
     before, sampler.global_batch = sampler.global_batch, batch

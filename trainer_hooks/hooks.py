@@ -1,23 +1,23 @@
 """TrainerHooks: all that a training loop needs, composed of pieces that work alone too."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self, SupportsIndex, TypeVar
 
 import torch
 from torch.utils.data import DataLoader
 
 from trainer_hooks.agreements import AgreementName, agreement_of
-from trainer_hooks.batches import handed_out
 from trainer_hooks.checkpoint.keep import Keep
-from trainer_hooks.errors import SETUP_ERRORS, CheckpointError
+from trainer_hooks.errors import SETUP_ERRORS
+from trainer_hooks.finish import finish
+from trainer_hooks.handing import Handing
 from trainer_hooks.health.figures import Figure
 from trainer_hooks.health.guards import Guards, Health, Watched
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.run import Run
 from trainer_hooks.save_rules import LocalSaves, SaveRules
-from trainer_hooks.saves import Saves
 from trainer_hooks.state import TrainState
 from trainer_hooks.step_log import StepLog, open_step_log
 from trainer_hooks.waste.auto import AutoInterval
@@ -88,7 +88,7 @@ class TrainerHooks:
         self._guards = Guards(health, self._run.roll_back.ask)
         self._has_begun = False
         self._step_log: StepLog | None = None
-        self._batches: list[Generator[object, None, None]] = []
+        self._handing = Handing(state, self._run.recorder.phases.note_wait)
 
     def __enter__(self) -> Self:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
@@ -141,7 +141,7 @@ class TrainerHooks:
             if run.saves is None:
                 return
             if run.step >= until:
-                self._finish(run.saves)
+                finish(run, run.saves)
                 return
             if is_stopped:
                 run.save_at_stop()
@@ -158,12 +158,14 @@ class TrainerHooks:
             run.pace.begin()
             run.recorder.note_step_begun()
             self._guards.begin()
+            self._handing.begin_step()
             if self._step_log is not None:
                 self._step_log.begin()
             yield run.step
             run.pace.end()
             if run.has_stopped:  # at a boundary within the step, which is not finished
                 return
+            self._handing.end_step()
             run.recorder.note_step(run.step)
             self._guards.end(run.step + 1)
             if self._step_log is not None:
@@ -198,9 +200,19 @@ class TrainerHooks:
         Raises:
             ConfigError: Nobody would know which of its batches were handed out.
         """
-        batches = handed_out(loader, self._state, self._run.recorder.phases.note_wait)
-        self._batches.append(batches)
-        return batches
+        return self._handing.batches(loader)
+
+    def consumed(self, samples: SupportsIndex) -> None:
+        """Count samples that a loop without ``batches`` has taken in the step under way.
+
+        Args:
+            samples: Of this rank. Every rank takes as many. Calls within a step add up, and
+                ``state.data``, a ResumableSampler, moves past them at the end of the step.
+
+        Raises:
+            ConfigError: It makes no sense here (docs/data.md).
+        """
+        self._handing.consumed(samples)
 
     def note_loss(self, loss: float | torch.Tensor) -> None:
         """Tell the loss of the step under way, which ``verify-resume`` compares.
@@ -227,24 +239,7 @@ class TrainerHooks:
         """How the run stands."""
         return self._run.outcome
 
-    def _finish(self, saves: Saves) -> None:
-        """Save and commit the state at ``until``; all ranks agree whether that came in time."""
-        run = self._run
-        saves.save(run.step)
-        in_time = saves.wait(run.guard.leave_by_s)
-        is_committed = in_time and saves.is_kept(run.step)
-        run.is_finished = run.departure.agree(f"final_commit/{run.step}", mine=is_committed)
-        stop = run.agreement.stop
-        if stop is not None:
-            run.note_stop(stop)
-        elif not run.is_finished:
-            raise CheckpointError(
-                f"all {run.step} steps are done and the final checkpoint is not committed: "
-                f"{saves.failure}; start the same command again to redo the last steps"
-            )
-
     def _close(self) -> None:
-        for batches in self._batches:
-            batches.close()  # drops the DataLoader's iterator, whose workers end with it
+        self._handing.close()
         self._guards.close()
         self._run.close()
