@@ -7,7 +7,6 @@ memory and no group.
 import logging
 import os
 import secrets
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.hosted_store import Where, host_store, join_store, serves_many
 
 T = TypeVar("T")
 
@@ -159,37 +159,27 @@ class World:
 
 
 def _own_connection(group: dist.ProcessGroup) -> Any:  # noqa: ANN401 - torch's stubs know no Store.clone
-    """Clone the Store that the ranks met on, or meet on a new one where it cannot be cloned.
+    """Clone the Store that the ranks met on, or meet on a new one where that one won't do.
 
-    The accessor is private, and the only one that works however the group was made (environment,
-    tcp://, file://); this is its single use.
+    All ranks call it. The accessor is private, and the only one that works however the group was
+    made (environment, tcp://, file://); this is its single use.
+
+    Raises:
+        DistNetworkError: The host of the Store cannot be reached.
     """
     store: Any = dist.distributed_c10d._get_default_store()  # noqa: SLF001 - see above
-    try:
+    if serves_many(store):
         return _second(store)
-    except dist.DistNetworkError:  # its host has gone: another Store would not bring it back
-        raise
-    except (AttributeError, RuntimeError, NotImplementedError) as error:
-        log.info("a %s cannot be cloned (%s): rank 0 hosts another", type(store).__name__, error)
-        return _hosted_by_coordinator(group)
+    log.info("rank 0 hosts another Store: this one is no TCPStore, and does less than we ask of it")
+    return _hosted_by_coordinator(group)
 
 
 def _hosted_by_coordinator(group: dist.ProcessGroup) -> Any:  # noqa: ANN401 - as above
-    """Meet on a TCPStore of our own in rank 0's process. All ranks call it.
-
-    Raises:
-        DistNetworkError: Rank 0 cannot be reached.
-    """
-    within = timedelta(seconds=CONNECT_S)
-    where: list[tuple[str, int] | None] = [None]
-    hosted: Any = None
-    if dist.get_rank() == 0:
-        host = os.environ.get("MASTER_ADDR") or socket.gethostname()
-        hosted = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=within)
-        where = [(host, hosted.port)]
+    """Meet on a TCPStore of our own in rank 0's process. All ranks call it."""
+    hosted, told = host_store() if dist.get_rank() == 0 else (None, None)
+    where = [told]
     dist.broadcast_object_list(where, src=0, group=group)
-    if hosted is None:
-        hosted = dist.TCPStore(*cast("tuple[str, int]", where[0]), is_master=False, timeout=within)
+    hosted = hosted or join_store(cast("Where", where[0]))
     hosted.set_timeout(dist.distributed_c10d.default_pg_timeout)
     return hosted
 

@@ -4,19 +4,18 @@ Without power or network nobody closes a connection. The ranks that are left wou
 collective for as long as gloo or NCCL do, half an hour or ten minutes, and pay for it.
 """
 
-import ipaddress
 import json
 import logging
-import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from torch.distributed import DistError
 
 from trainer_hooks.lifeline.hub import Hub
 from trainer_hooks.lifeline.line import LOST_S
 from trainer_hooks.lifeline.spoke import Spoke
+from trainer_hooks.own_addresses import own_addresses
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ class Lifeline:
         try:
             if self._world.is_coordinator:
                 self._end = hub = Hub(self._world.size, self._lost_s, self._on_lost)
-                at = {"hosts": [*_hosts()], "port": hub.port, "token": hub.token.hex()}
+                at = {"hosts": [*own_addresses()], "port": hub.port, "token": hub.token.hex()}
                 self._world.connection().set(_KEY, json.dumps(at))
             else:
                 self._end = spoke = Spoke(self._world.rank, self._lost_s, self._on_lost)
@@ -96,29 +95,3 @@ class Lifeline:
             if self._end is not None:
                 self._end.close(is_orderly=self._is_orderly is True)
             awake.close()
-
-
-def _hosts() -> Iterator[str]:
-    """Yield how others may reach this machine, the likeliest first."""
-    master = os.environ.get("MASTER_ADDR", "localhost")
-    sources = [*_sources(master)]
-    yield from (host for host in sources if not ipaddress.ip_address(host).is_loopback)
-    yield master
-    yield socket.gethostname()
-    yield from sources
-
-
-def _sources(master: str) -> Iterator[str]:
-    """Yield the addresses of this machine from which it reaches the one where all have met."""
-    try:
-        found = socket.getaddrinfo(master, 1, type=socket.SOCK_DGRAM)
-    except OSError:
-        return
-    for family, kind, protocol, _, address in found:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.connect(address)  # sends nothing, and says from which address it would
-                host = str(probe.getsockname()[0])
-        except OSError:
-            continue
-        yield host.partition("%")[0]

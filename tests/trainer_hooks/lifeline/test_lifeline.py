@@ -66,7 +66,7 @@ def test_it_is_said_when_rank_0_is_not_reached(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Training goes on; only the time-outs are left."""
-    monkeypatch.setattr(lifeline, "_hosts", lambda: ["127.0.0.1.nowhere.invalid"])
+    monkeypatch.setattr(lifeline, "own_addresses", lambda: ["127.0.0.1.nowhere.invalid"])
     with ranks() as some:
         wait_until(lambda: caplog.text.count("watches over no other machine") == SIZE - 1)
     assert some.lost == []
@@ -79,18 +79,3 @@ def test_nothing_is_opened_when_a_rank_is_alone() -> None:
     assert line._thread is None
     line.close(is_orderly=True)
     assert line.is_closed
-
-
-def test_addresses_are_those_by_which_all_have_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loopback's last: it means another machine on every other one."""
-    monkeypatch.setenv("MASTER_ADDR", "node-0")
-    monkeypatch.setattr(lifeline, "_sources", lambda _: iter(["127.0.1.1", "::1", "10.0.0.7"]))
-    hosts = [*lifeline._hosts()]
-    assert hosts[:2] == ["10.0.0.7", "node-0"]
-    assert hosts[3:5] == ["127.0.1.1", "::1"]
-
-
-def test_addresses_are_found_when_all_have_met_on_loopback() -> None:
-    """And a name that leads nowhere yields none."""
-    assert "127.0.0.1" in [*lifeline._sources("127.0.0.1")]
-    assert [*lifeline._sources("nowhere.invalid")] == []
