@@ -1,10 +1,10 @@
 """CollectiveAgreement: all ranks act at the same step, by a small collective in every step.
 
 For where the Store is not to be relied on while the run trains. Each boundary
-begins an all-reduce of one number, whether any rank has news, and reads the one that was begun a
-boundary earlier and has long arrived. All ranks read the same answer at the same boundary, so no
-gate has to be closed: where there is news, each says what it knows in one more collective, and
-all decide by the rule of ``StepAgreement``.
+begins an all-reduce of a few numbers, whether any rank has news, and reads the one that was begun
+a boundary earlier and has long arrived. All ranks read the same answer at the same boundary, so no
+gate has to be closed: where there is news, all wait for the last of them there, each says what it
+knows, and rank 0 decides for all by the rule of ``StepAgreement``.
 
 Weaker than that in three ways. Every step pays for the collective (``bench/stop_check.py``). A
 notice is agreed on when the slowest rank has come to its next boundary but one, and not before.
@@ -13,7 +13,7 @@ stop, which then holds its own node's ranks alone.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trainer_hooks.at_stop import Figures
 from trainer_hooks.decided import Decided
@@ -62,7 +62,7 @@ class CollectiveAgreement:
         After ``SAVE``, save, and call it again for the same boundary. ``STOP`` is final.
 
         Raises:
-            AgreementError: A rank has gone.
+            AgreementError: A rank has gone, or does not pass the same boundaries.
         """
         position = Position(step, tick)
         if position > self._asked and not self._decided.is_final:
@@ -103,14 +103,37 @@ class CollectiveAgreement:
         heard, self._heard = self._heard, self._told
         is_changed = self.stop is not None and heard is not self._heard
         has_news = is_changed or self._decided.is_news(self._pending())
-        self._answer = self._world.ask_all(mine=has_news)
+        step, tick = self._asked
+        # The largest of what is below zero is the least: they are the same where all ranks are.
+        answer = self._world.begin_max([int(has_news), step, tick, -step, -tick])
+        self._answer = lambda: _has_news(answer())
 
     def _agree(self) -> None:
-        """Say what this rank knows, hear all others, and decide as they do."""
+        """Say what this rank knows, hear all others, and do as rank 0 decides."""
+        # Who is the last may be a minute late, and seconds left would be none any more by then.
+        self._world.begin_max([0])()
         said = Published.of(self._world.rank, self._position, self._pending(), self._figures())
         lines = "".join(self._world.from_all(said.encode()))
-        decision = decide(Published.decode_all(lines.encode()))
+        # One decides: odds at the limit may fall on either side of it on another kind of CPU.
+        is_ours = self._world.is_coordinator
+        decided = decide(Published.decode_all(lines.encode())).encode() if is_ours else ""
+        decision = Decision.decode(self._world.from_coordinator(decided).encode())
         log.info("rank=%d %s", self._world.rank, decision)
         self._decided.take(decision)
         self._on_stop()
         self._decided.note_answered(said, decision)
+
+
+def _has_news(numbers: Sequence[int]) -> bool:
+    """Read an answer.
+
+    Raises:
+        AgreementError: The ranks have asked at different boundaries.
+    """
+    news, step, tick, least_step, least_tick = numbers
+    if (step, tick) != (-least_step, -least_tick):
+        raise AgreementError(
+            f"the ranks pass different boundaries (of steps {-least_step} to {step}, ticks "
+            f"{-least_tick} to {tick}): every rank has to call steps() and boundary() equally often"
+        )
+    return news > 0

@@ -39,7 +39,7 @@ class NoticeUnknownError(TrainerHooksError):
 
 
 class AgreementError(TrainerHooksError):
-    """Raised when the Store is lost, so that no rank may act on its own any more."""
+    """Raised when ranks can agree no more, so that none may act on its own: the Store is lost."""
 
 
 class LauncherGoneError(TrainerHooksError):

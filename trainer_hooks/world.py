@@ -7,7 +7,7 @@ memory and no group.
 import logging
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar, cast
@@ -53,6 +53,9 @@ class Store(Protocol):
     def clone(self) -> "Store":
         """Open a second connection: a blocked wait holds its own."""
 
+
+FOREVER = timedelta(days=365)
+"""A wait that ends when what is waited for is there, or its other end has gone."""
 
 CONNECT_S = 30.0
 """Seconds to connect once more to a Store that all ranks have just met on."""
@@ -123,22 +126,25 @@ class World:
             return self
         return replace(self, group=dist.new_group(backend="gloo"))
 
-    def ask_all(self, *, mine: bool) -> Callable[[], bool]:
-        """Begin to ask whether any rank says yes; the call that is returned waits for the answer.
+    def begin_max(self, mine: Sequence[int]) -> Callable[[], list[int]]:
+        """Begin to ask for the largest of all ranks' numbers, each by its place.
 
-        All ranks call both, in the same order.
+        The call that is returned waits for the answer, as long as it takes: who evaluates for an
+        hour is not lost. All ranks call both, in the same order.
 
         Raises:
             RuntimeError: When the answer is waited for: a rank has gone.
         """
         if self.group is None:
-            return lambda: mine
-        yes = torch.tensor([int(mine)], dtype=torch.int32)
-        work: Any = dist.all_reduce(yes, op=dist.ReduceOp.MAX, group=self.group, async_op=True)
+            return lambda: list(mine)
+        numbers = torch.tensor(mine, dtype=torch.int64)
+        options: Any = dist.AllreduceOptions()
+        options.reduceOp, options.timeout = dist.ReduceOp.MAX, FOREVER
+        work: Any = self.group.allreduce([numbers], options)
 
-        def answer() -> bool:
+        def answer() -> list[int]:
             work.wait()
-            return bool(yes.item())
+            return [int(number) for number in numbers]
 
         return answer
 

@@ -5,15 +5,18 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from torch.distributed import distributed_c10d
 
 from tests.support.flags import put_flag, remove_flag
 from tests.support.history import history, steps_done
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
-from trainer_hooks import EXIT_PREEMPTED, latest_committed
+from trainer_hooks import EXIT_PREEMPTED, TrainerHooks, latest_committed
+from trainer_hooks.world import World
 
 pytestmark = pytest.mark.ranks
 
@@ -122,8 +125,8 @@ def test_all_save_at_one_step_and_train_on_when_the_notice_is_advice(
 def test_the_run_goes_on_to_its_end_when_that_is_well_before_the_deadline(
     tiny: Tiny, tmp_path: Path
 ) -> None:
-    """It ends with 0, with a notice in force."""
-    tell = in_step(12, 0, lambda: put_flag(node(tmp_path, 0), left_s=600))
+    """It ends with 0, with a notice in force, however long the first save takes."""
+    tell = in_step(12, 0, lambda: put_flag(node(tmp_path, 0), left_s=6000))
     job = start(replace(tiny, in_step=tell, steps=60, always_stop=False), tmp_path)
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     assert "decision=end" in job.log(1)
@@ -151,6 +154,36 @@ def test_a_rank_does_not_wait_for_ever_when_another_was_killed(tiny: Tiny, tmp_p
     codes = job.wait(20)
     assert codes[1] == -signal.SIGKILL
     assert codes[0] > 0, job.log(0)
+
+
+def test_all_fail_when_one_passes_more_boundaries_than_the_others(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """Whoever sees it first says why; they would wait for each other in the end."""
+
+    def watch(rank: int, step: int, hooks: TrainerHooks) -> None:
+        if (rank, step) == (1, 5):
+            hooks.boundary()
+
+    job = start(replace(tiny, watch=watch), tmp_path)
+    assert job.wait(30) == [1, 1]
+    assert "has to call steps() and boundary() equally often" in job.log(0) + job.log(1)
+
+
+def test_nobody_is_given_up_when_a_rank_is_later_than_gloos_own_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The training's limit may be a longer one: it evaluates on one rank for an hour."""
+    monkeypatch.setattr(distributed_c10d, "default_pg_timeout", timedelta(seconds=2))
+
+    def main(rank: int) -> None:
+        world = World.connect().apart()
+        if rank == 1:
+            time.sleep(4)
+        assert world.begin_max([rank, -rank])() == [1, 0]
+
+    job = start_ranks(2, main, tmp_path / "out")
+    assert job.wait(30) == [0, 0], job.log(0) + job.log(1)
 
 
 @pytest.mark.parametrize("seed", range(4))
