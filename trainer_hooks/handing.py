@@ -74,8 +74,7 @@ class Handing:
     def end_step(self) -> None:
         """Move the position past what the step has consumed, before anything saves it."""
         consumed, self._consumed = self._consumed, None
-        sampler = self._state.data
-        if consumed and isinstance(sampler, ResumableSampler):
+        if consumed and isinstance(sampler := self._state.data, ResumableSampler):
             if not self._is_noted:
                 note_batch(sampler, consumed)
                 self._is_noted = True
