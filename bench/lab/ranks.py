@@ -22,7 +22,7 @@ Work = Callable[[Callable[[T], None]], None]
 """What a rank does: it calls its argument with one value a round."""
 
 ROUND_LIMIT_S = 30.0
-"""Longest wait for a value; a rank that takes longer hangs."""
+"""What a value may take, unless more is said."""
 
 _CONTEXT = multiprocessing.get_context("fork")
 
@@ -31,16 +31,30 @@ class Ranks(Generic[T]):
     """Ranks that run ``work`` beside each other, from here until the block is left.
 
     Start them before any thread: a forked child has the locks of threads, but not the threads.
+
+    Args:
+        size: How many.
+        work: What each does.
+        limit_s: Longest wait for a value; a rank that takes longer hangs.
+        are_parents: Whether they start processes of their own.
     """
 
-    def __init__(self, size: int, work: Work[T]) -> None:
+    def __init__(
+        self,
+        size: int,
+        work: Work[T],
+        *,
+        limit_s: float = ROUND_LIMIT_S,
+        are_parents: bool = False,
+    ) -> None:
         port = _free_port()
+        self._limit_s = limit_s
         self._processes = []
         self._pipes: list[Connection] = []
         for rank in range(size):
             ours, theirs = _CONTEXT.Pipe(duplex=False)
             arguments = (rank, size, port, theirs, work)
-            process = _CONTEXT.Process(target=_be_rank, args=arguments, daemon=True)
+            process = _CONTEXT.Process(target=_be_rank, args=arguments, daemon=not are_parents)
             process.start()
             theirs.close()  # now only the rank holds it: its death ends the pipe
             self._processes.append(process)
@@ -57,7 +71,7 @@ class Ranks(Generic[T]):
     ) -> None:
         """Wait for the ranks to leave if all went well, then end whoever is still there."""
         for process in self._processes:
-            process.join(ROUND_LIMIT_S if error is None else 0)
+            process.join(self._limit_s if error is None else 0)
             process.kill()  # not terminate: a StopListener takes SIGTERM for a notice
             process.join()
 
@@ -76,19 +90,19 @@ class Ranks(Generic[T]):
         """Yield the values of ``count`` rounds, by rank.
 
         Raises:
-            RuntimeError: A rank has died, or has sent nothing for 30 s.
+            RuntimeError: A rank has died, or has sent nothing for too long.
         """
         for _ in range(count):
             yield [self._receive(rank) for rank in range(len(self._pipes))]
 
     def _receive(self, rank: int) -> T:
         try:
-            if self._pipes[rank].poll(ROUND_LIMIT_S):
+            if self._pipes[rank].poll(self._limit_s):
                 value: T = self._pipes[rank].recv()
                 return value
         except EOFError as error:
             raise RuntimeError(f"rank {rank} has died; its own words are on stderr") from error
-        raise RuntimeError(f"rank {rank} has sent nothing for {ROUND_LIMIT_S:.0f} s")
+        raise RuntimeError(f"rank {rank} has sent nothing for {self._limit_s:.0f} s")
 
 
 def _be_rank(rank: int, size: int, port: int, pipe: Connection, work: Work[T]) -> None:

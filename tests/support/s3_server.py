@@ -31,6 +31,16 @@ VARIABLES = {
 @contextmanager
 def seaweedfs(directory: Path) -> Iterator[str]:
     """Run SeaweedFS, whose puts can be conditional, with a bucket; yield its endpoint."""
+    with weed_server(directory, volume_mb=64, volumes=20) as endpoint:
+        client = s3_client(endpoint)
+        client.create_bucket(Bucket=BUCKET)
+        client.close()
+        yield endpoint
+
+
+@contextmanager
+def weed_server(directory: Path, *, volume_mb: int, volumes: int) -> Iterator[str]:
+    """Run it with volumes of a size, at most so many, and no bucket; yield its endpoint."""
     s3, master, volume, filer, *of_grpc = _free_ports(8)
     identity = {
         "name": "test",
@@ -45,15 +55,11 @@ def seaweedfs(directory: Path) -> Iterator[str]:
         _BIN / "weed", "server", "-ip=127.0.0.1", f"-dir={data}", "-s3", f"-s3.port={s3}",
         f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}",
         *(f"-{part}.port.grpc={port}" for part, port in zip(_PARTS, of_grpc, strict=True)),
-        f"-s3.config={config}", "-master.telemetry=false", "-master.volumeSizeLimitMB=64",
-        "-volume.max=20", "-s3.port.iceberg=0", "-s3.port.lance=0",
+        f"-s3.config={config}", "-master.telemetry=false", f"-master.volumeSizeLimitMB={volume_mb}",
+        f"-volume.max={volumes}", "-s3.port.iceberg=0", "-s3.port.lance=0",
     ]  # fmt: skip
     with _running([*map(str, command)], s3, directory / "weed.log"):
-        endpoint = f"http://127.0.0.1:{s3}"
-        client = s3_client(endpoint)
-        client.create_bucket(Bucket=BUCKET)
-        client.close()
-        yield endpoint
+        yield f"http://127.0.0.1:{s3}"
 
 
 @contextmanager
