@@ -5,7 +5,8 @@ running. In short alternating blocks:
 
   step       the guards' calls of a step: at the gate, with the first gradient, and at the end
   reporting  the same where every fourth step is told the other ranks, as it is from 12 ms a step on
-  watched    what a look at the wait inside collectives adds to a backward; in one step of 16
+  watched    what a look at the wait inside collectives adds to a backward: in one step of 16, and
+             in each one on CPU from 10 ms a step on
   a step     a reporting one, and a 16th of a look
 
 Calls follow each other closely, as in the bench of the stop check, which is beside these.

@@ -9,8 +9,9 @@ first gradient is the last thing before that which Python can see. FSDP's first 
 with the forward of the outermost module. torch's own flight recorder has every collective of every
 backend, but to read it holds the interpreter for 0.1 s at its usual size.
 
-Who is slow after its first gradient is seen by the wait inside the collectives, which is looked at
-in some steps only, as that costs more.
+Who is slow after its first gradient, in its backward or in what it does at the end of a step, is
+seen by the wait inside the collectives. To look at that costs more, so where steps are short it is
+looked at in some only.
 """
 
 import time
@@ -34,7 +35,10 @@ KEPT = 256
 """Steps that are kept for whoever takes them; more are not needed for a median."""
 
 WAIT_EVERY_STEPS = 16
-"""Steps between two in which the wait is looked at: that costs some 4 us (bench/guards.py)."""
+"""Short steps between two in which the wait is looked at: it costs some 4 us (bench/guards.py)."""
+
+LONG_S = 0.01
+"""What a step takes from which on the next is looked at: 4 us are a 2500th of it."""
 
 
 Instants: TypeAlias = tuple[float, float, float]
@@ -123,7 +127,7 @@ class OwnTime:
         self._began_s = None
         self._taken.append((began_s, first_s, ended_s))
         self._steps += 1
-        if self._steps == self._next_look:
+        if self._steps == self._next_look or ended_s - began_s >= LONG_S:
             self._look_at_wait(ended_s - began_s)
 
     def take(self) -> list[Instants]:
@@ -156,15 +160,14 @@ class OwnTime:
             self._watch_one()
         if self._wait is None:
             return
-        if self._steps == 1:
-            self._next_look += WAIT_EVERY_STEPS - 2
-            return
         if self._is_wait_watched:
             own_s = step_s - self._wait.waited_s
             self._without_wait.append(StepTime(own_s=own_s, step_s=step_s))
         self._wait.waited_s = 0.0
-        self._next_look += WAIT_EVERY_STEPS - 1 if self._is_wait_watched else 1
-        self._is_wait_watched = not self._is_wait_watched
+        # The first step is unlike the others, and whose gradient comes first was not known in it.
+        is_next = step_s >= LONG_S or not (self._is_wait_watched or self._steps == 1)
+        self._is_wait_watched = is_next
+        self._next_look = self._steps + (1 if is_next else WAIT_EVERY_STEPS - 1)
 
     def _see(self, _: object) -> None:
         if self._first_s is None:

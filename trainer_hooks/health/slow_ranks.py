@@ -70,6 +70,7 @@ class SlowRanks:
         self._steps = 0
         self._reported_s = now_s()
         self._without_wait: OwnReport | None = None
+        self._steps_without_report = 0
         self._reports = 0
         self._is_warm = False
         self._is_complete = False
@@ -98,9 +99,12 @@ class SlowRanks:
     ) -> None:
         """Say how this rank was."""
         self._reports += 1
+        self._steps_without_report += len(taken)
         if without_wait:
-            self._without_wait = _report_of(self._reports, without_wait)
-        told = _Told(_report_of(self._reports, early_times(taken)), self._without_wait)
+            stands_for, self._steps_without_report = self._steps_without_report, 0
+            self._without_wait = _report_of(self._reports, without_wait, stands_for)
+        early = _report_of(self._reports, early_times(taken), len(taken))
+        told = _Told(early, self._without_wait)
         desk.store.set(_key(desk.world.rank), told.encode())
         if self._reports == 1:
             desk.store.add("health/own/ranks", 1)
@@ -134,9 +138,10 @@ class SlowRanks:
         self._named = set(late)
 
 
-def _report_of(number: int, steps: Sequence[StepTime]) -> OwnReport:
+def _report_of(number: int, steps: Sequence[StepTime], stands_for: int) -> OwnReport:
     return OwnReport(
         number=number,
+        steps=stands_for,
         own_s=median(step.own_s for step in steps),
         step_s=median(step.step_s for step in steps),
     )

@@ -11,7 +11,14 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.support.clocks import Seconds
-from trainer_hooks.health.own_time import WAIT_EVERY_STEPS, OwnTime, Seen, StepTime, early_times
+from trainer_hooks.health.own_time import (
+    LONG_S,
+    WAIT_EVERY_STEPS,
+    OwnTime,
+    Seen,
+    StepTime,
+    early_times,
+)
 
 
 class Slow(nn.Module):
@@ -101,15 +108,38 @@ def test_backward_before_the_first_step_is_no_step_when_it_is_thrown_away() -> N
 
 
 @pytest.mark.usefixtures("world")
-def test_wait_is_left_out_of_some_steps_when_ddp_wraps_the_model() -> None:
-    """Of one in so many; a world of one waits for nobody."""
+def test_wait_is_left_out_of_every_step_when_steps_are_long() -> None:
+    """From the second on; a world of one waits for nobody."""
     clock = Seconds()
     model = DistributedDataParallel(Slow(clock))
     own = OwnTime(model, clock)
     assert own.is_wait_seen
-    for _ in range(2 * WAIT_EVERY_STEPS - 1):
+    for _ in range(5):
         step(own, clock, model)
-    assert own.take_without_wait(2) == []
-    step(own, clock, model)
-    assert own.take_without_wait(2) == [StepTime(own_s=7.0, step_s=7.0)] * 2
+    assert own.take_without_wait(5) == []
+    assert own.take_without_wait(4) == [StepTime(own_s=7.0, step_s=7.0)] * 4
     assert own.take_without_wait(1) == []
+
+
+@pytest.mark.usefixtures("world")
+def test_wait_is_left_out_of_one_step_in_so_many_when_steps_are_short() -> None:
+    """And of the next one, as soon as one is long."""
+    clock = Seconds()
+    model = DistributedDataParallel(nn.Linear(4, 4))
+    own = OwnTime(model, clock)
+
+    def steps(number: int, seconds: float) -> None:
+        for _ in range(number):
+            own.begin()
+            model(torch.rand(2, 4)).sum().backward()
+            clock.pass_s(seconds)
+            own.end()
+
+    steps(2 * WAIT_EVERY_STEPS, LONG_S / 2)
+    assert len(own.take_without_wait(1)) == 1
+    steps(1, LONG_S / 2)
+    assert len(own.take_without_wait(1)) == 1
+    steps(1, LONG_S)
+    assert own.take_without_wait(1) == []
+    steps(1, LONG_S / 2)
+    assert len(own.take_without_wait(1)) == 1

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from trainer_hooks.health.straggler import Lateness, OwnReport, Stragglers
+from trainer_hooks.health.straggler import LEAST_LOST_S, Lateness, OwnReport, Stragglers
 
 STEPS = 10_000
 IN_A_REPORT = 4
@@ -28,7 +28,10 @@ def judged(
         window = range(first, first + IN_A_REPORT)
         reports = {
             rank: OwnReport(
-                number=number, own_s=median(own_s(rank, step) for step in window), step_s=0.05
+                number=number,
+                steps=IN_A_REPORT,
+                own_s=median(own_s(rank, step) for step in window),
+                step_s=0.05,
             )
             for rank in range(ranks)
         }
@@ -47,8 +50,9 @@ def test_slow_rank_is_accused_within_16_steps_when_it_is_late_in_each(ranks: int
     assert lateness.score == pytest.approx(31.0)
 
 
+@pytest.mark.parametrize("ranks", [2, 8])
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_is_accused_when_a_healthy_run_is_noisy(seed: int) -> None:
+def test_nobody_is_accused_when_a_healthy_run_is_noisy(seed: int, ranks: int) -> None:
     """10,000 steps of 20 ms, a fifth more or less, and each rank takes 0.2 s in every hundredth."""
     print(f"seed={seed}")  # noqa: T201 - to play it again
     rng = random.Random(seed)  # noqa: S311 - noise, not a secret
@@ -56,7 +60,25 @@ def test_nobody_is_accused_when_a_healthy_run_is_noisy(seed: int) -> None:
     def own_s(_rank: int, _step: int) -> float:
         return 0.2 if rng.random() < 0.01 else 0.02 * rng.lognormvariate(0.0, 0.2)
 
-    assert not any(lateness.accused for _, lateness in judged(own_s, ranks=8))
+    assert not any(lateness.accused for _, lateness in judged(own_s, ranks))
+
+
+def test_nobody_is_accused_when_a_rank_is_late_for_a_moment() -> None:
+    """Six times in a thousand steps, each time by 6 ms in 20 steps: 0.12 s."""
+    assert not any(
+        lateness.accused
+        for _, lateness in judged(
+            lambda rank, step: 0.016 if rank == 1 and step % 160 < 20 else 0.01, steps=1000
+        )
+    )
+
+
+@pytest.mark.parametrize("late_s", [0.006, 0.012])
+def test_rank_is_accused_once_it_has_cost_the_others_a_fifth_of_a_second(late_s: float) -> None:
+    """However little that is in each step, as long as it goes on."""
+    looks = judged(lambda rank, _: 0.01 + (late_s if rank == 1 else 0.0), steps=100)
+    first = next(step for step, lateness in looks if lateness.accused)
+    assert (first - IN_A_REPORT) * late_s < LEAST_LOST_S <= first * late_s
 
 
 def test_nobody_is_accused_when_all_ranks_are_slow_alike() -> None:
@@ -87,8 +109,8 @@ def test_report_counts_once_when_it_is_looked_at_again() -> None:
     for number in range(1, 20):
         lateness = stragglers.judge(
             {
-                0: OwnReport(number=number, own_s=0.001, step_s=0.03),
-                1: OwnReport(number=1, own_s=0.03, step_s=0.03),
+                0: OwnReport(number=number, steps=10, own_s=0.001, step_s=0.03),
+                1: OwnReport(number=1, steps=10, own_s=0.03, step_s=0.03),
             }
         )
         assert not lateness.accused
