@@ -55,7 +55,8 @@ class Course:
 
     def is_starved(self, rank: int, step: int) -> bool:
         """Tell whether a rank had no core for long in the 100 steps before one."""
-        waited = [float(line) for line in (self.log_dir / f"starved_{rank}").open()]
+        noted = (self.log_dir / f"starved_{rank}").read_text()
+        waited = [float(line) for line in noted.splitlines()]
         return waited[step - 1] - waited[max(0, step - 100)] > STARVED_S
 
 
