@@ -23,6 +23,10 @@ BUDGETED = {"app": "web"}
 ENDED_S = 120
 """Longest that one daemon may take to drain the Node, in seconds."""
 
+FURTHER_CALLS = 2
+"""How many calls a process may make at most that lives on for a moment after its last: on a loaded
+machine a moment would else be enough for all of the drain."""
+
 LOOKS = 30
 """How often a pod that ends is looked at before it is gone: a daemon that starts sees it then."""
 
@@ -40,21 +44,36 @@ class Calls(list[Call]):
         self.after_s = 0.0
         """Seconds that it lives on after the last one, as it may be in the middle of anything."""
         self.has_killed = False
+        self._further = 0
+        self._dying: asyncio.TimerHandle | None = None
 
     def append(self, call: Call) -> None:
         """Note a call, and end the process if it was its last one: at once, it has no answer."""
         super().append(call)
-        if self.left and call.verb != "watch" and (self.counts_nodes or call.resource != "nodes"):
+        if call.verb == "watch" or (call.resource == "nodes" and not self.counts_nodes):
+            return
+        if self._dying is not None:
+            self._further -= 1
+            if self._further == 0:
+                self._kill()
+        elif self.left:
             self.left -= 1
             if self.left == 0:
                 self.has_killed = True
-                if self.after_s:
-                    asyncio.get_running_loop().call_later(self.after_s, self._kill, self.pid)
-                else:
-                    self._kill(self.pid)
+                self._end()
 
-    def _kill(self, pid: int) -> None:
-        os.kill(pid, signal.SIGKILL)
+    def _end(self) -> None:
+        if not self.after_s:
+            self._kill()
+            return
+        self._further = FURTHER_CALLS
+        self._dying = asyncio.get_running_loop().call_later(self.after_s, self._kill)
+
+    def _kill(self) -> None:
+        if self._dying is not None:
+            self._dying.cancel()
+            self._dying = None
+        os.kill(self.pid, signal.SIGKILL)
 
 
 class KilledDrain:
