@@ -34,6 +34,9 @@ PROBES = ".probes"
 _PATIENCE = timedelta(seconds=60)
 """A store that is in trouble for longer fails the save; training goes on."""
 
+_NO_RANGE = "Received non-partial response when range requested"
+"""What obstore says of an answer with 200 instead of 206, as rclone's server gives to any range."""
+
 _PIECE_BYTES = 32 * 1024 * 1024
 
 
@@ -53,6 +56,7 @@ class Bucket:
         self._store = _open(self.url)
         self._probing = threading.Lock()
         self._creates_once: bool | None = None
+        self._gives_ranges = True
 
     def __reduce__(self) -> tuple[type["Bucket"], tuple[str]]:
         """Let another rank open it for itself."""
@@ -101,9 +105,17 @@ class Bucket:
             yield self.get_range(key, start, min(_PIECE_BYTES, size - start))
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        """Return a part of an object."""
-        with self._told(key):
-            return bytes(obstore.get_range(self._store, key, start=start, length=length))
+        """Return a part of an object; of one that a store only gives as a whole, cut out here."""
+        if self._gives_ranges:
+            try:
+                with self._told(key):
+                    return bytes(obstore.get_range(self._store, key, start=start, length=length))
+            except OSError as error:
+                if _NO_RANGE not in str(error):
+                    raise
+            self._gives_ranges = False
+            log.warning("%s gives objects only as a whole: resuming takes longer", self.url)
+        return self.get(key)[start : start + length]
 
     def put(self, key: str, data: bytes) -> None:
         """Write or replace an object, in one request: what a multipart one leaves is not listed."""

@@ -88,6 +88,20 @@ def test_older_attempt_is_fenced_off_when_a_newer_one_has_started(root: ObjectPl
     assert newest_step(root) is None
 
 
+def test_part_of_an_object_is_read_whether_or_not_the_store_gives_ranges(
+    root: ObjectPlace,
+) -> None:
+    """The first, one in the midst, the last, all of it; and a missing object is missing."""
+    data = bytes(range(256)) * 40
+    root.bucket.put("object", data)
+    for start, length in ((0, 10), (5000, 300), (len(data) - 1, 1), (0, len(data))):
+        assert root.bucket.get_range("object", start, length) == data[start : start + length]
+    with (root / "object").open() as file:
+        assert file.read() == data
+    with pytest.raises(FileNotFoundError):
+        root.bucket.get_range("other", 0, 1)
+
+
 @pytest.mark.parametrize("torn", ["missing", "short", "no marker", "odd marker"])
 def test_save_is_passed_over_when_it_is_torn(root: ObjectPlace, torn: str) -> None:
     """For the one before it."""
@@ -187,11 +201,9 @@ def test_store_is_tried_once_when_something_is_created(
 
 
 def test_everything_is_loaded_and_exported_when_a_checkpoint_lies_in_a_bucket(
-    root: ObjectPlace, tmp_path: Path, request: pytest.FixtureRequest
+    root: ObjectPlace, tmp_path: Path
 ) -> None:
     """Each piece of it read where it lies; and a flipped bit is found there."""
-    if "rclone" in request.node.name:
-        pytest.skip("this rclone serves no part of an object, and nothing else of it is used")
     checkpoint = saved(tmp_path / "run", Run())
     name, path = checkpoint.marker.name, on_disk(checkpoint.path)
     start_attempt(root)
