@@ -41,7 +41,11 @@ def stop_run(options: Namespace, pause: Callable[[float], None] = time.sleep) ->
         step = _wait_until_heard(root, attempt, options.wait, pause)
     except BaseException:  # also of who has pressed Ctrl-C nothing is left to be heard later
         withdraw(root, attempt)
-        raise
+        # The run may have heard since it was looked at last, and nothing takes that back.
+        heard = heard_at(root, attempt)
+        if heard is None:
+            raise
+        step = heard
     if options.json:
         show(json.dumps({"directory": str(root), "attempt": attempt, "step": step}))
     else:

@@ -76,6 +76,19 @@ def test_nothing_is_asked_any_more_when_the_user_breaks_off(root: Path) -> None:
     assert list((root / FOLDER).iterdir()) == []
 
 
+def test_user_is_told_that_the_run_stops_when_it_has_heard_before_the_user_breaks_off(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two looks: it is too late to take it back."""
+
+    def break_off_too_late(_: float) -> None:
+        confirm(root, 2, 1234)
+        raise KeyboardInterrupt
+
+    assert stop_run(options(root), pause=break_off_too_late) == 0
+    assert "has heard at step 1234" in capsys.readouterr().out
+
+
 def test_run_is_not_asked_when_it_has_ended(root: Path) -> None:
     """At once, and with what has become of it."""
     leave(root, 1)
