@@ -87,12 +87,15 @@ def test_only_what_goes_wrong_is_found_when_10000_noisy_steps_were_healthy(tmp_p
     job = start_ranks(2, run.train, tmp_path / "out")
     assert job.wait(timeout_s=1100.0) == [0, 0], job.log(0)
     [attempt] = read_ledger(run.checkpoint_dir)
-    for found in attempt.findings:
+    early = [found for found in attempt.findings if found.step <= HEALTHY]
+    for found in early:
         accused = re.findall(r"rank (\d) by", found.text)
-        is_true = accused and all(course.is_starved(int(rank), found.step) for rank in accused)
-        assert found.step > HEALTHY or is_true, found
+        assert accused, found
+        assert all(course.is_starved(int(rank), found.step) for rank in accused), found
     late = reversed([found for found in attempt.findings if found.step > HEALTHY])
     first = {found.guard: found.step for found in late}
     assert first.keys() == {"straggler", "digest", "loss"}, attempt.findings
     assert first["straggler"] <= HEALTHY + 20
     assert (first["digest"], first["loss"]) == (HEALTHY + 50, HEALTHY + 60)
+    if early:  # no false alarm, and no proof that there is none
+        pytest.skip(f"the machine starved a rank at {len(early)} alarms: run this on a quiet one")
