@@ -14,8 +14,9 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from tests.support.killed_job import KEEP, RANKS, STEPS, Crash, Victim, files_of, forked, run_job
+from tests.support.killed_job import KEEP, RANKS, STEPS, files_of, forked, run_job
 from tests.support.saving import write_part
+from tests.support.watched_calls import Crash, Victim
 from trainer_hooks.checkpoint.commit import commit, reserve, start_attempt
 from trainer_hooks.checkpoint.latest import Checkpoint, committed, damaged_files, latest_committed
 from trainer_hooks.checkpoint.layout import SaveName, saves
