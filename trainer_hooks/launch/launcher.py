@@ -152,12 +152,14 @@ def _nodes(nnodes: str) -> tuple[int, int]:
     """Return how many nodes there are at least and at most.
 
     Raises:
-        ConfigError: It is no number and no range.
+        ConfigError: It is no number and no range, or no node at all.
     """
     try:
         fewest, most = _TORCHRUN.parse_min_max_nnodes(nnodes)
     except (ValueError, RuntimeError) as error:
         raise ConfigError(f"torchrun can make nothing of --nnodes={nnodes:.80}: {error}") from error
+    if not 1 <= fewest <= most:
+        raise ConfigError(f"--nnodes={nnodes:.80} is no number of nodes from 1 on, nor MIN:MAX")
     return fewest, most
 
 
@@ -165,13 +167,16 @@ def _ranks(nproc_per_node: str) -> int:
     """Return how many ranks are to run here.
 
     Raises:
-        ConfigError: It is no number, and no kind of device that is here.
+        ConfigError: It is no number from 1 on, and no kind of device that is here.
     """
+    asked = f"--nproc-per-node={nproc_per_node:.80}"
     try:
-        return int(_TORCHRUN.determine_local_world_size(nproc_per_node))
+        ranks = int(_TORCHRUN.determine_local_world_size(nproc_per_node))
     except (ValueError, RuntimeError) as error:
-        asked = f"--nproc-per-node={nproc_per_node:.80}"
         raise ConfigError(f"torchrun can make nothing of {asked}: {error}") from error
+    if ranks < 1:
+        raise ConfigError(f"{asked} starts no rank: it is a number from 1 on, or a kind of device")
+    return ranks
 
 
 def _told_by(notice: StopNotice) -> LaunchReport:
