@@ -11,6 +11,7 @@ from trainer_hooks.commands.choosing import chosen, saves_in
 from trainer_hooks.commands.listing import table
 from trainer_hooks.commands.progress import progress
 from trainer_hooks.commands.show import show
+from trainer_hooks.errors import ConfigError
 
 GOOD, BAD = 0, 1
 
@@ -29,7 +30,7 @@ def list_checkpoints(options: Namespace) -> int:
 def verify_checkpoints(options: Namespace) -> int:
     """Look at checkpoints as closely as is asked for; 1 if one is not good, or none is there."""
     root = options.directory
-    names = chosen(root, options.names) or _were_committed(options)
+    names = _meant(options)
     level = Level.LOAD if options.deep else Level.SIZES
     sizes = {entry.name: entry.bytes for entry in catalogue(root)} if options.deep else {}
     verdicts = list[dict[str, object]]()
@@ -49,8 +50,14 @@ def verify_checkpoints(options: Namespace) -> int:
     return GOOD if is_good else BAD
 
 
-def _were_committed(options: Namespace) -> list[SaveName]:
-    """Return what a run may try to resume from, whole or not."""
-    saves_in(options.directory)
+def _meant(options: Namespace) -> list[SaveName]:
+    """Return those that are named; else what a run may try to resume from, whole or not."""
+    root = options.directory
+    if options.names and options.newest:
+        raise ConfigError(f"either --newest or names: {' '.join(options.names)}")
+    if options.names:
+        return chosen(root, options.names)
+    saves_in(root)
     tried = (SaveState.COMMITTED, SaveState.TORN)
-    return [entry.name for entry in catalogue(options.directory) if entry.state in tried]
+    names = [entry.name for entry in catalogue(root) if entry.state in tried]
+    return names[:1] if options.newest else names

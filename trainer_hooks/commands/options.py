@@ -23,6 +23,9 @@ def add_checkpoints(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     verified = _add(own, "verify", "see whether checkpoints are good")
     verified.add_argument("names", metavar="NAME", nargs="*", help="by default all")
     verified.add_argument(
+        "--newest", action="store_true", help="only the checkpoint that a run would resume from"
+    )
+    verified.add_argument(
         "--deep",
         action="store_true",
         help="compare the digest of every byte, and load everything once in this process, "

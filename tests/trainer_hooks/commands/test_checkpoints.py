@@ -111,6 +111,20 @@ def test_verify_finds_damage_when_a_length_is_wrong(tool: Tool, attempt: Attempt
     tool.lines("verify")
 
 
+def test_verify_looks_at_one_when_the_newest_is_meant(tool: Tool, attempt: Attempt) -> None:
+    """The one that a run would try first, whole or not; neither older ones nor those in doubt."""
+    for step in (10, 20, 30):
+        commit_save(tool.root, step, attempt)
+    write_save(tool.root, 40, attempt)
+    tool.lines("quarantine", "30")
+    os.truncate(tool.root / f"step_000000010.{attempt}" / SHARD, 3)
+    assert tool.lines("verify", "--newest") == [f"step_000000020.{attempt}  good (sizes)"]
+    os.truncate(tool.root / f"step_000000020.{attempt}" / SHARD, 3)
+    assert tool("verify", "--newest")[0] == 1
+    code, _, err = tool("verify", "10", "--newest")
+    assert (code, err) == (78, "reprieve-trainer: either --newest or names: 10\n")
+
+
 def test_verify_fails_when_there_is_nothing_to_verify(tool: Tool, attempt: Attempt) -> None:
     """Who looks every night wants to know it."""
     write_save(tool.root, 10, attempt)
