@@ -46,7 +46,8 @@ something:
   n     the script's own code, when it has a bug
   128+n a rank died of signal n
 
-While a stop notice is in force on this node nothing is started, and the exit code is 75.
+While a stop notice is in force on this node nothing is started, and the exit code is 75; until ten
+minutes past its deadline, as a node that lives on longer was not taken.
 
   reprieve-trainer launch --nproc-per-node=8 train.py --checkpoint-dir /shared/run-7
 
