@@ -98,16 +98,26 @@ class Retention:
         self._keep = keep
         self._attempt = attempt
         self._at_work = threading.Lock()
+        self._is_due = False
         self.is_suspended = False
         """Set it when time is short: what is not deleted now is deleted by the next attempt."""
 
     def after_commit(self) -> None:
         """Delete what no rule wants any more; at once back if that is being done already.
 
-        Nothing of it is worth an exception: a full directory says so itself, at the next save.
+        Who is doing it does it once more then: this commit may be the run's last. Nothing of it is
+        worth an exception: a full directory says so itself, at the next save.
         """
-        if not self._at_work.acquire(blocking=False):
-            return
+        self._is_due = True
+        # Looked at after each release, so that who finds it taken has not come in vain.
+        while self._is_due and self._at_work.acquire(blocking=False):
+            try:
+                self._is_due = False
+                self._delete()
+            finally:
+                self._at_work.release()
+
+    def _delete(self) -> None:
         try:
             deleted = retain(self._root, self._keep, self._may_go_on)
         except CheckpointError as error:
@@ -115,8 +125,6 @@ class Retention:
         else:
             if deleted:
                 log.info("deleted %s", ", ".join(map(str, deleted)))
-        finally:
-            self._at_work.release()
 
     def _may_go_on(self) -> bool:
         if self.is_suspended:

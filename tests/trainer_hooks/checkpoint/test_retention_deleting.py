@@ -1,11 +1,13 @@
 """How retention deletes: only what is ours, only while it may, and again where it has failed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.retained import keep_last, name_of, steps
 from tests.support.saving import commit_save, write_save
+from trainer_hooks.checkpoint import retention as retention_module
 from trainer_hooks.checkpoint.commit import commit, start_attempt
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import latest_committed
@@ -126,3 +128,25 @@ def test_nothing_is_deleted_when_time_is_short(tmp_path: Path, attempt: Attempt)
     retention.is_suspended = True
     retention.after_commit()
     assert steps(tmp_path) == [20, 10]
+
+
+def test_last_commit_counts_when_it_comes_while_the_one_before_is_deleting(
+    tmp_path: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other commit follows it, and nobody would delete what it makes superfluous."""
+    retention = Retention(tmp_path, Keep(last=1), attempt)
+    commit_save(tmp_path, 10, attempt)
+    commit_save(tmp_path, 20, attempt)
+    retain = retention_module.retain
+    commits = [30]
+
+    def retain_and_be_overtaken(*arguments: Any) -> object:  # noqa: ANN401 - passed on
+        deleted = retain(*arguments)
+        while commits:
+            commit_save(tmp_path, commits.pop(), attempt)
+            retention.after_commit()
+        return deleted
+
+    monkeypatch.setattr(retention_module, "retain", retain_and_be_overtaken)
+    retention.after_commit()
+    assert steps(tmp_path) == [30]
