@@ -145,9 +145,9 @@ async def test_flag_and_signal_come_first_when_anything_else_is_hindered(
         scene.desk.inbox.put_nowait(scene.desk.notice())
         await eventually(lambda: scene.outcomes(*LOCAL) == {"done"})
         assert scene.order == list(LOCAL)
-        assert "done" not in scene.outcomes(*ON_NODE)
         assert scene.desk.acknowledged == []
-        if hindrance != "slow disk":
+        if hindrance != "slow disk":  # which holds up nothing on the Node: it may be done by now
+            assert "done" not in scene.outcomes(*ON_NODE)
             await eventually(lambda: "retrying" in scene.outcomes("cordon"))
             assert scene.at.cluster.terminating() == []
         await scene.lift(hindrance)
