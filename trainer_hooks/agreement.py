@@ -27,12 +27,9 @@ from trainer_hooks.decision import ABORTED, JOINED, Decision, Outcome, Position,
 from trainer_hooks.errors import AgreementError
 from trainer_hooks.flag import StopNotice
 from trainer_hooks.rule import decide, patience_s
-from trainer_hooks.world import World
+from trainer_hooks.world import FOREVER, World
 
 log = logging.getLogger(__name__)
-
-FOREVER = timedelta(days=365)
-"""A wait without polling: each time-out of a TCPStore costs two lines on stderr."""
 
 
 class StepAgreement:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -46,15 +46,15 @@ HINDRANCES = [*FAULTS, "away", "token", "slow disk", "all"]
 
 
 class Noted(Recorded):
-    """Notes in one list with the others when it is done."""
+    """Notes when it is done, and what was done before it."""
 
-    def __init__(self, name: str, order: list[str]) -> None:
+    def __init__(self, name: str, tell: Callable[[str], None]) -> None:
         super().__init__(name)
-        self._order = order
+        self._tell = tell
 
     async def run(self, standing: Standing, /) -> str:
         """Note it."""
-        self._order.append(self.name)
+        self._tell(self.name)
         return await super().run(standing)
 
 
@@ -77,12 +77,16 @@ class Scene:
         self.order = list[str]()
         look = TrainerLook(run_dir, at.desk.boot_id)
         drain = Drain(at.desk, at.own.client, look, DrainConfig(), clock)
-        local = [Noted(name, self.order) for name in LOCAL]
+        local = [Noted(name, self._note_done) for name in LOCAL]
         self.aside = Aside("webhook", Webhook(WebhookConfig(url=hook), NODE), Metrics(), clock)
         actions = (*local, *at.all, drain, self.aside)
         self.desk = Kept(clock, *actions, state=at.state, run_dir=run_dir)
         self.disk = threading.Event()
         self.disk.set()
+
+    def _note_done(self, name: str) -> None:
+        done = [one for one in ON_NODE if self.desk.outcome(one) == "done"]
+        self.order += [*done, name]
 
     async def hinder(self, what: str) -> None:
         """Let something be in the way."""
@@ -146,7 +150,7 @@ async def test_flag_and_signal_come_first_when_anything_else_is_hindered(
         await eventually(lambda: scene.outcomes(*LOCAL) == {"done"})
         assert scene.order == list(LOCAL)
         assert scene.desk.acknowledged == []
-        if hindrance != "slow disk":  # which holds up nothing on the Node: it may be done by now
+        if hindrance != "slow disk":  # which holds up nothing on the Node: that only comes after
             assert "done" not in scene.outcomes(*ON_NODE)
             await eventually(lambda: "retrying" in scene.outcomes("cordon"))
             assert scene.at.cluster.terminating() == []
