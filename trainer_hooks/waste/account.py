@@ -1,6 +1,8 @@
 """Where the paid time of a real run went: each second has one name, and none is left over.
 
 paid = productive + save + rework + restart + waiting + straggler + other
+
+What is not paid has a name too: ``paused``.
 """
 
 import math
@@ -30,6 +32,12 @@ class Kind(StrEnum):
     """Waiting for a slow rank, within steps that have lasted."""
     OTHER = "other"
     """Between the steps: evaluations, logging, and what nobody has a name for."""
+    PAUSED = "paused"
+    """From where a person stopped the run, or it had finished, to where somebody launched it again.
+    Nobody has paid for it."""
+
+
+PAID = tuple(kind for kind in Kind if kind is not Kind.PAUSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +68,11 @@ class Accounts:
     """GPU-seconds by what they were spent on."""
 
     kinds: dict[Kind, float]
+    """Of those that are paid."""
     parts: dict[Part, float]
     """Of the restarts."""
+    paused_s: float = 0.0
+    """Seconds, and not GPU-seconds, in which nobody wanted the run to run."""
 
     @property
     def paid(self) -> float:
@@ -80,15 +91,20 @@ class Accounts:
 
 def account(segments: Iterable[Segment]) -> Accounts:
     """Add up a timeline."""
-    kinds: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+    kinds: dict[Kind, list[float]] = {kind: [] for kind in PAID}
     parts: dict[Part, list[float]] = {part: [] for part in Part if part is not Part.WAITING}
+    paused_s: list[float] = []
     for segment in segments:
+        if segment.kind is Kind.PAUSED:
+            paused_s.append(segment.seconds)
+            continue
         kinds[segment.kind].append(segment.gpu_s)
         if segment.part is not None:
             parts[segment.part].append(segment.gpu_s)
     return Accounts(
         kinds={kind: math.fsum(spent) for kind, spent in kinds.items()},
         parts={part: math.fsum(spent) for part, spent in parts.items()},
+        paused_s=math.fsum(paused_s),
     )
 
 
@@ -99,10 +115,12 @@ def timeline(attempts: Sequence[Attempt]) -> tuple[Segment, ...]:
     """
     segments: list[Segment] = []
     at = attempts[0].begin.at
+    is_paused = False
     for attempt in attempts:
-        for segment in _attempt(attempt, at):
+        for segment in _attempt(_Cover(attempt, at, is_paused=is_paused)):
             segments.append(segment)
             at = segment.ended
+        is_paused = attempt.is_left_at_will
     return tuple(segments)
 
 
@@ -111,16 +129,24 @@ _Named: TypeAlias = tuple[float, Kind, Part | None]
 
 
 class _Cover:
-    """Names the time of one attempt, from an instant on, without a gap."""
+    """Names the time of one attempt, from an instant on, without a gap.
 
-    def __init__(self, attempt: Attempt, at: float) -> None:
-        self._attempt = attempt
+    Args:
+        attempt: The attempt.
+        at: Where the one before it ends.
+        is_paused: Whether that one was left at will, so that nobody was to start this one.
+    """
+
+    def __init__(self, attempt: Attempt, at: float, *, is_paused: bool) -> None:
+        self.attempt = attempt
         self.at = at
+        self._is_paused = is_paused
+        self._warm_until = attempt.steps[0].began if attempt.steps else math.inf
 
     def until(self, end: float, kind: Kind, part: Part | None = None) -> Iterator[Segment]:
         """Name what is left up to an instant."""
         if end > self.at:
-            begin = self._attempt.begin
+            begin = self.attempt.begin
             yield Segment(
                 began=self.at,
                 ended=end,
@@ -131,15 +157,23 @@ class _Cover:
             )
             self.at = end
 
+    def unnamed(self, end: float) -> Iterator[Segment]:
+        """Name what nobody has recorded, by where it lies."""
+        begin = min(end, self.attempt.begin.at)
+        if self._is_paused:
+            yield from self.until(begin, Kind.PAUSED)
+        yield from self.until(begin, Kind.RESTART, Part.AWAY)
+        yield from self.until(min(end, self._warm_until), Kind.RESTART, Part.INIT)
+        yield from self.until(end, Kind.OTHER)
 
-def _attempt(attempt: Attempt, at: float) -> Iterator[Segment]:
-    cover = _Cover(attempt, at)
+
+def _attempt(cover: _Cover) -> Iterator[Segment]:
+    attempt = cover.attempt
     items: list[Spent | Steps | Saved] = [*attempt.parts, *attempt.steps, *attempt.saves]
     items.sort(key=lambda item: item.began)
-    warm_until = attempt.steps[0].began if attempt.steps else math.inf
     usual_s = _usual_step_s(attempt.steps)
     for item in items:
-        yield from _unnamed(cover, item.began, attempt.begin.at, warm_until)
+        yield from cover.unnamed(item.began)
         whole_s, began = item.ended - item.began, cover.at
         named_s = max(0.0, item.ended - began)
         scale = named_s / whole_s if whole_s else 0.0
@@ -148,14 +182,7 @@ def _attempt(attempt: Attempt, at: float) -> Iterator[Segment]:
             spent += seconds
             end = item.ended if spent >= whole_s else min(item.ended, began + spent * scale)
             yield from cover.until(end, kind, part)
-    yield from _unnamed(cover, attempt.last_at, attempt.begin.at, warm_until)
-
-
-def _unnamed(cover: _Cover, end: float, begin: float, warm_until: float) -> Iterator[Segment]:
-    """Name what nobody has recorded, by where it lies."""
-    yield from cover.until(min(end, begin), Kind.RESTART, Part.AWAY)
-    yield from cover.until(min(end, warm_until), Kind.RESTART, Part.INIT)
-    yield from cover.until(end, Kind.OTHER)
+    yield from cover.unnamed(attempt.last_at)
 
 
 def _names(item: Spent | Steps | Saved, attempt: Attempt, usual_s: float) -> Iterator[_Named]:

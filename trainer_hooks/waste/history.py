@@ -28,7 +28,7 @@ class History:
     stalls_s: tuple[float, ...]
     lags_s: tuple[float, ...]
     restarts_s: tuple[float, ...]
-    """From an interruption to the next step, waiting for capacity aside."""
+    """From an interruption to the next step, waiting for capacity and for a person aside."""
 
     @property
     def mtbi(self) -> MtbiEstimate:
@@ -137,7 +137,10 @@ def _uptimes(attempts: Sequence[Attempt], sized: int | None) -> list[Uptime]:
 
 
 def _restarts_s(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> list[float]:
-    """Return the restart after each interruption, all starts until a step ran taken together."""
+    """Return the restart after each interruption, all starts until a step ran taken together.
+
+    After a person's stop the next start is the first again: how long they let it be is no R.
+    """
     restarts: list[float] = []
     spent = {attempt.begin.attempt: 0.0 for attempt in attempts}
     for segment in segments:
@@ -150,4 +153,6 @@ def _restarts_s(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> lis
             if has_run:
                 restarts.append(since_s)
             has_run, since_s = True, 0.0
+        if attempt.is_left_at_will:
+            has_run, since_s = False, 0.0
     return restarts

@@ -44,7 +44,10 @@ class Interruption:
 def interruptions(
     attempts: Sequence[Attempt], segments: Sequence[Segment]
 ) -> tuple[Interruption, ...]:
-    """Return what ended each attempt but the last. Drills are among them, with their name."""
+    """Return what took down each attempt but the last. Drills are among them, with their name.
+
+    Who has finished, or was stopped by a person, was not interrupted.
+    """
     return tuple(_interruptions(attempts, segments))
 
 
@@ -56,7 +59,7 @@ def _interruptions(
         key = segment.attempt, segment.kind
         spent[key] = spent.get(key, 0.0) + segment.gpu_s
     for attempt, following in pairwise(attempts):
-        if attempt.end is not None and attempt.end.outcome is Outcome.FINISHED:
+        if attempt.is_left_at_will:
             continue
         number, after = attempt.begin.attempt, following.begin.attempt
         last = attempt.last_at
@@ -66,7 +69,7 @@ def _interruptions(
             at=last,
             outcome=None if attempt.end is None else attempt.end.outcome,
             noticed_s=last - attempt.notices[0].at if attempt.notices else None,
-            at_step=attempt.steps[-1].end if attempt.steps else attempt.begin.resumed_step,
+            at_step=attempt.at_step,
             resumed_step=following.begin.resumed_step,
             rework_gpu_s=spent.get((number, Kind.REWORK), 0.0),
             restart_gpu_s=spent.get((after, Kind.RESTART), 0.0),

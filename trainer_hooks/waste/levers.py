@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from trainer_hooks.waste.choice import choose
 from trainer_hooks.waste.inputs import Inputs
 from trainer_hooks.waste.interval import Costs, slowdown
+from trainer_hooks.waste.words import digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +24,15 @@ def units(inputs: Inputs, slow: float) -> Iterator[Lever]:
     """Yield what one second of C, D and R and one minute of M would buy, at a slowdown now."""
     costs = inputs.costs
     less = min(1.0, costs.stall_s / 2)
-    yield _lever(inputs, slow, f"{less:g} s less of C", stall_s=costs.stall_s - less)
+    yield _lever(inputs, slow, f"{digits(less)} s less of C", stall_s=costs.stall_s - less)
     if costs.commit_lag_s:
         less = min(1.0, costs.commit_lag_s)
-        yield _lever(inputs, slow, f"{less:g} s less of D", commit_lag_s=costs.commit_lag_s - less)
+        yield _lever(
+            inputs, slow, f"{digits(less)} s less of D", commit_lag_s=costs.commit_lag_s - less
+        )
     if costs.restart_s:
         less = min(1.0, costs.restart_s)
-        yield _lever(inputs, slow, f"{less:g} s less of R", restart_s=costs.restart_s - less)
+        yield _lever(inputs, slow, f"{digits(less)} s less of R", restart_s=costs.restart_s - less)
     yield _lever(inputs, slow, "1 min more of M", mtbi_s=costs.mtbi_s + 60)
 
 

@@ -15,6 +15,7 @@ from trainer_hooks.waste.records import (
     Committed,
     End,
     Heard,
+    Outcome,
     Record,
     Saved,
     Spent,
@@ -62,6 +63,16 @@ class Attempt:
         if self.end is not None:
             known.append(self.end.at)
         return max(known)
+
+    @property
+    def at_step(self) -> int:
+        """Steps that were finished when it ended."""
+        return self.steps[-1].end if self.steps else self.begin.resumed_step
+
+    @property
+    def is_left_at_will(self) -> bool:
+        """Whether nothing took it down: it has finished, or a person has stopped it."""
+        return self.end is not None and self.end.outcome in {Outcome.FINISHED, Outcome.STOPPED}
 
     def is_kept(self, step: int) -> bool:
         """Tell whether the state after ``step`` steps is in the run's history."""

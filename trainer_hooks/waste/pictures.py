@@ -24,6 +24,7 @@ COLOURS = {
     "waiting": "#8d99ae",
     "straggler": "#b56576",
     "other": "#c9ccd5",
+    "paused": "#eef0f3",
 }
 """The same for a part in every picture; apart for colour-blind people by their lightness too."""
 

@@ -155,7 +155,7 @@ def _gain(plan: Plan, lever: Lever) -> str:
 def _changes(plan: Plan) -> Iterator[str]:
     yield "What a change would buy"
     for lever in (*plan.levers, *plan.units):
-        yield f"  {lever.what:<16} {_gain(plan, lever)}"
+        yield f"  {lever.what:<20} {_gain(plan, lever)}"
 
 
 def _notices(plan: Plan) -> Iterator[str]:

@@ -12,6 +12,7 @@ from trainer_hooks.waste.history import History, Measured, history, lags_s
 from trainer_hooks.waste.interruptions import Interruption, interruptions
 from trainer_hooks.waste.interval import Costs
 from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.pauses import Pause, pauses
 from trainer_hooks.waste.step_phases import StepPhase, step_phases
 
 BUCKETS = 60
@@ -46,6 +47,7 @@ class Report:
     accounts: Accounts
     history: History
     interruptions: tuple[Interruption, ...]
+    pauses: tuple[Pause, ...]
     health: Health
     phases: tuple[StepPhase, ...]
     """What a step takes, in parts."""
@@ -67,8 +69,7 @@ class Report:
     @property
     def steps(self) -> int:
         """Steps that have lasted."""
-        last = self.attempts[-1]
-        return last.steps[-1].end if last.steps else last.begin.resumed_step
+        return self.attempts[-1].at_step
 
     @property
     def measured(self) -> Measured:
@@ -116,6 +117,7 @@ def make_report(root: Path) -> Report:
         accounts=account(segments),
         history=measured,
         interruptions=interruptions(attempts, segments),
+        pauses=pauses(attempts, segments),
         health=_health(attempts),
         phases=step_phases(attempts),
         costs=costs,

@@ -15,7 +15,8 @@ Say where the paid time of a run went, from the ledger that it has kept beside i
   paid = productive + save + rework + restart + waiting + straggler + other
 
 Goodput is the productive part: steps that are in the run's history, each counted once. Rework are
-steps that an interruption has undone. It says what each interruption cost, how the checkpoints are,
+steps that an interruption has undone. A pause, from a person's stop to their next launch, is paid
+by nobody and shown apart. It says what each interruption cost, how the checkpoints are,
 and what C, D, R and M are (reprieve-trainer plan --help explains these). A run may be under way.
 
   reprieve-trainer report /shared/run-7 --plot report.html

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from trainer_hooks.waste.interruptions import Interruption
+from trainer_hooks.waste.pauses import Pause
 from trainer_hooks.waste.report import Report
 
 
@@ -23,6 +24,7 @@ def report_json(report: Report) -> Mapping[str, object]:
         "torn_lines": report.torn_lines,
         "goodput": accounts.goodput,
         "paid_gpu_s": accounts.paid,
+        "paused_s": accounts.paused_s,
         "gpu_s": {kind.value: spent for kind, spent in accounts.kinds.items()},
         "restart_gpu_s": {part.value: spent for part, spent in accounts.parts.items()},
         "measured": None
@@ -69,6 +71,7 @@ def report_json(report: Report) -> Mapping[str, object]:
             for one in report.phases
         },
         "interruptions": [_interruption(each) for each in report.interruptions],
+        "pauses": [_pause(each) for each in report.pauses],
         "goodput_over_time": [
             {"began": bucket.began, "ended": bucket.ended, **bucket.shares}
             for bucket in report.buckets()
@@ -89,4 +92,15 @@ def _interruption(interruption: Interruption) -> Mapping[str, object]:
         "rework_gpu_s": interruption.rework_gpu_s,
         "restart_gpu_s": interruption.restart_gpu_s,
         "waiting_gpu_s": interruption.waiting_gpu_s,
+    }
+
+
+def _pause(pause: Pause) -> Mapping[str, object]:
+    return {
+        "attempt": pause.attempt,
+        "at": pause.at,
+        "outcome": pause.outcome,
+        "at_step": pause.at_step,
+        "resumed_step": pause.resumed_step,
+        "paused_s": pause.paused_s,
     }

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_hooks.waste.account import Kind
+from trainer_hooks.waste.account import PAID, Kind
 from trainer_hooks.waste.pictures import COLOURS, INK, draw
 from trainer_hooks.waste.report import Report
 from trainer_hooks.waste.report_text import report_text
@@ -60,7 +60,7 @@ def _over_time(axes: "Axes", report: Report) -> None:
 def _where(axes: "Axes", report: Report) -> None:
     """Draw the waste, and of restarts their parts."""
     accounts = report.accounts
-    rows = [(str(kind), kind, accounts.kinds[kind]) for kind in Kind if accounts.kinds[kind]]
+    rows = [(str(kind), kind, accounts.kinds[kind]) for kind in PAID if accounts.kinds[kind]]
     parts = sorted(accounts.parts.items(), key=lambda item: -item[1])
     rows += [(f"restart: {part}", Kind.RESTART, spent) for part, spent in parts if spent]
     rows = [row for row in rows if row[1] is not Kind.PRODUCTIVE][::-1]

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from trainer_hooks.waste.account import Kind
+from trainer_hooks.waste.account import PAID, Kind
 from trainer_hooks.waste.interruptions import Interruption
+from trainer_hooks.waste.lineage import Attempt
 from trainer_hooks.waste.records import Outcome
 from trainer_hooks.waste.report import Report
 from trainer_hooks.waste.words import amount, bar, digits, duration, share
@@ -24,6 +25,15 @@ _ENDS = {
     None: "killed",
 }
 
+_LAST = {
+    Outcome.PREEMPTED: "was preempted",
+    Outcome.DRILLED: "was ended by a drill",
+    Outcome.ROLLED_BACK: "was rolled back",
+    Outcome.FAILED: "has failed",
+    Outcome.FINISHED: "has finished",
+    Outcome.STOPPED: "was stopped",
+}
+
 
 def report_text(report: Report) -> str:
     """Say what a ledger says."""
@@ -32,6 +42,8 @@ def report_text(report: Report) -> str:
         sections.insert(2, _phases(report))
     if report.interruptions:
         sections.append(_interrupted(report))
+    if report.pauses:
+        sections.append(_paused(report))
     return "\n\n".join("\n".join(section) for section in sections)
 
 
@@ -39,7 +51,8 @@ def _run(report: Report) -> Iterator[str]:
     count = len(report.attempts)
     yield (
         f"{report.steps:,} steps in {duration(report.ended - report.began)}, "
-        f"{count} start{'s' * (count > 1)}, {len(report.interruptions)} interrupted"
+        f"{count} start{'s' * (count > 1)}, {len(report.interruptions)} interrupted, "
+        f"{len(report.pauses)} paused; the last {_how_last(report.attempts[-1])}"
     )
     yield f"  from {_clock(report.began)} to {_clock(report.ended)}"
     if report.torn_lines:
@@ -50,20 +63,23 @@ def _paid(report: Report) -> Iterator[str]:
     accounts = report.accounts
     hours = amount(accounts.paid / 3600)
     yield f"Goodput {share(accounts.goodput)} of {hours} paid GPU-hours"
-    for kind in Kind:
+    for kind in PAID:
         fraction = accounts.share(kind)
         yield f"  {kind:<11}{share(fraction):>7}  {bar(fraction)}"
     for part, spent in sorted(accounts.parts.items(), key=lambda item: -item[1]):
         if spent:
             yield f"    restart: {part:<11}{share(spent / accounts.paid):>7}"
     if 1 - accounts.goodput > THIRD:
-        worst = max((kind for kind in Kind if kind is not Kind.PRODUCTIVE), key=accounts.share)
+        worst = max((kind for kind in PAID if kind is not Kind.PRODUCTIVE), key=accounts.share)
         yield f"  more than a third is wasted, most of it on {worst}: that is where to begin"
 
 
 def _phases(report: Report) -> Iterator[str]:
     ranks = max(one.ranks for one in report.phases)
-    yield f"A step by phase, of {ranks} rank{'s' * (ranks > 1)}"
+    whose = f", the median of {ranks} ranks and the one that takes longest"
+    if ranks == 1:  # guards would tell of the others
+        whose = ", of rank 0 alone" * (report.attempts[-1].begin.gpus > 1)
+    yield f"A step by phase{whose}"
     for one in report.phases:
         slowest = f", {duration(one.most_s)} on rank {one.rank}" if one.ranks > 1 else ""
         yield f"  {one.phase:<8}{duration(one.median_s):>9}{slowest}"
@@ -120,6 +136,17 @@ def _interrupted(report: Report) -> Iterator[str]:
         yield f"  and {len(report.interruptions) - SHOWN} before these"
 
 
+def _paused(report: Report) -> Iterator[str]:
+    yield f"Paused for {duration(report.accounts.paused_s)}, which nobody has paid for"
+    for pause in report.pauses[-SHOWN:]:
+        yield (
+            f"  {_clock(pause.at):<20}{_ENDS[pause.outcome]:<10} at step {pause.at_step}, "
+            f"launched again {duration(pause.paused_s)} later at step {pause.resumed_step}"
+        )
+    if len(report.pauses) > SHOWN:
+        yield f"  and {len(report.pauses) - SHOWN} before these"
+
+
 def _line(interruption: Interruption) -> str:
     noticed = "-" if interruption.noticed_s is None else duration(interruption.noticed_s)
     costs = (
@@ -132,6 +159,10 @@ def _line(interruption: Interruption) -> str:
         f"{interruption.at_step:>9}{interruption.lost_steps:>6}{duration(interruption.back_s):>10}"
         + "".join(f"{digits(spent / 3600):>9}" for spent in costs)
     )
+
+
+def _how_last(attempt: Attempt) -> str:
+    return "has no end yet" if attempt.end is None else _LAST[attempt.end.outcome]
 
 
 def _clock(at: float) -> str:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.ledgers import begin, example
-from trainer_hooks.waste.account import Kind, account, timeline
+from trainer_hooks.waste.account import PAID, Kind, account, timeline
 from trainer_hooks.waste.lineage import Attempt
-from trainer_hooks.waste.records import Part, Saved, Spent, Steps
+from trainer_hooks.waste.records import End, Outcome, Part, Saved, Spent, Steps
 
 
 def test_accounts_are_those_of_a_hand_count_when_a_run_was_interrupted_twice(
@@ -18,8 +18,8 @@ def test_accounts_are_those_of_a_hand_count_when_a_run_was_interrupted_twice(
 ) -> None:
     """30 steps of 10 s, of which 11 were done twice, on 8 GPUs and then on 4."""
     accounts = account(timeline(example(tmp_path)))
-    kinds = {kind: accounts.kinds[kind] for kind in Kind}
-    assert kinds == pytest.approx(
+    assert set(accounts.kinds) == set(PAID)
+    assert accounts.kinds == pytest.approx(
         {
             Kind.PRODUCTIVE: 8 * 100 + 8 * 100 + 4 * 100,
             Kind.SAVE: 8 * 2 + 8 * 3 + 4 * 2,
@@ -116,21 +116,31 @@ def runs(draw: st.DrawFn) -> list[Attempt]:
             part = draw(st.sampled_from(list(Part)))
             attempt.parts.append(Spent(part=part, began=early, ended=early + seconds))
         attempt.kept_steps = draw(st.none() | st.integers(0, 60))
+        if (outcome := draw(st.none() | st.sampled_from(list(Outcome)))) is not None:
+            attempt.end = End(at=at + draw(st.floats(0, 6000)), outcome=outcome, step=3)
         attempts.append(attempt)
     return attempts
 
 
 @given(attempts=runs())
 def test_parts_make_up_what_was_paid_when_the_record_is_any(attempts: list[Attempt]) -> None:
-    """To 1e-9 of it; no part is negative, and no instant has two names or none."""
+    """To 1e-9 of it; no part is negative, and no instant has two names or none.
+
+    A pause is at most what lies between the end that somebody wanted and the next begin.
+    """
     segments = timeline(attempts)
-    at, paid = attempts[0].begin.at, []
+    at, elapsed, pauses = attempts[0].begin.at, [], []
+    is_paused = False
     for attempt in attempts:
         end = max(at, attempt.last_at)
-        paid.append((end - at) * attempt.begin.gpus)
-        at = end
+        elapsed.append((end - at) * attempt.begin.gpus)
+        pauses.append(is_paused * max(0.0, attempt.begin.at - at))
+        at, is_paused = end, attempt.is_left_at_will
     accounts = account(segments)
-    assert accounts.paid == pytest.approx(math.fsum(paid), rel=1e-9, abs=1e-3)
+    paused = [segment.gpu_s for segment in segments if segment.kind is Kind.PAUSED]
+    everything = accounts.paid + math.fsum(paused)
+    assert everything == pytest.approx(math.fsum(elapsed), rel=1e-9, abs=1e-3)
+    assert accounts.paused_s <= math.fsum(pauses) + 1e-6
     assert math.fsum(accounts.kinds.values()) == accounts.paid
     assert all(segment.seconds > 0 for segment in segments)
     assert [s.began for s in segments[1:]] == [s.ended for s in segments[:-1]]

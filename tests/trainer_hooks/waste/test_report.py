@@ -22,7 +22,7 @@ def test_report_says_where_time_went_when_a_run_was_interrupted(
     example(tmp_path)
     text = said(capsys, "report", str(tmp_path))
     for expected in (
-        "30 steps in 10.3 min, 3 starts, 2 interrupted",
+        "30 steps in 10.3 min, 3 starts, 2 interrupted, 0 paused; the last has finished",
         "Goodput 48.6 % of 1.14 paid GPU-hours",
         "restart: away",
         "C  2 s",
@@ -73,9 +73,21 @@ def test_report_names_the_slowest_rank_of_each_phase_when_ranks_have_told(
         "compute": {"median_s": 2.0, "most_s": 3.0, "most_rank": 1, "ranks": 3},
     }
     text = said(capsys, "report", str(tmp_path))
-    assert "A step by phase, of 3 ranks" in text
+    assert "A step by phase, the median of 3 ranks and the one that takes longest" in text
     assert re.search(r"data +0.4 s, 1.4 s on rank 2", text)
     assert re.search(r"compute +2 s, 3 s on rank 1", text)
+
+
+@pytest.mark.parametrize(("gpus", "whose"), [(1, ""), (8, ", of rank 0 alone")])
+def test_report_says_whose_steps_are_shown_when_no_guards_tell_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], gpus: int, whose: str
+) -> None:
+    """A job of one rank has no others."""
+    spent = PhaseSpent(
+        at=1500, phase=Phase.DATA, steps=10, ranks=1, median_s=5.0, most_s=5.0, rank=0
+    )
+    write(tmp_path, [begin(1, 1000, gpus=gpus), spent])
+    assert f"A step by phase{whose}\n  data " in said(capsys, "report", str(tmp_path))
 
 
 def test_report_is_short_when_a_run_has_only_begun(

@@ -5,16 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import begin, example
+from tests.support.ledgers import DRAWN, begin, example
 from tests.support.waiting import wait_until
 from trainer_hooks.waste.account import Kind, account, timeline
 from trainer_hooks.waste.ledger import FOLDER
+from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.tally import Spending, Tally
 
 
-def test_tally_goes_on_where_the_ledger_ends(tmp_path: Path) -> None:
-    """What is paid and has lasted by the account of the whole run, with two steps of this one."""
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_tally_goes_on_where_the_ledger_ends(tmp_path: Path, *, is_paused: bool) -> None:
+    """What is paid and has lasted by the account of the whole run, with two steps of this one.
+
+    The third attempt has finished at 1620, and nobody pays until the fourth begins. Had it been
+    killed after its commit at 1618, two GPUs would wait for the fourth.
+    """
     attempts = example(tmp_path)
+    if not is_paused:
+        third = tmp_path / FOLDER / f"a3-{DRAWN}.jsonl"
+        third.write_text("".join(third.read_text().splitlines(keepends=True)[:-1]))
+        attempts = read_ledger(tmp_path)
     now = begin(4, 1700, resumed_step=20, gpus=2)
     tally = Tally(tmp_path, now)
     wait_until(lambda: tally.at(1700))
@@ -24,8 +34,8 @@ def test_tally_goes_on_where_the_ledger_ends(tmp_path: Path) -> None:
     before = account(timeline(attempts))
     spent = tally.at(1730)
     assert spent is not None
-    # The third attempt has ended at 1620; from there to 1700 two GPUs wait for the fourth.
-    assert spent.paid == pytest.approx(before.paid + 80 * 2 + 30 * 2)
+    away_s = 0 if is_paused else 1700 - 1618
+    assert spent.paid == pytest.approx(before.paid + away_s * 2 + 30 * 2)
     assert spent.productive == pytest.approx(before.kinds[Kind.PRODUCTIVE] + 20 * 2)
 
 
