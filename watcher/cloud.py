@@ -19,6 +19,13 @@ from watcher.sources.road import Road
 AUTO = "auto"
 NONE = "none"
 
+NOTHING_BESIDE = (
+    "with cloud = none only what stands beside a cloud is heard, and nothing does: switch one on "
+    "(logind.watch for the machine's own shutdown, command.argv for a program that knows of "
+    "notices, kubernetes.watch for the Node, trainer_requests.uids), or let cloud be auto"
+)
+"""What to do where no cloud is wanted and nothing else is either."""
+
 LIMIT_S = 3.0
 """Longest that the start waits for the proofs, in seconds: no flag of an earlier run is taken up
 before. Every server is link-local and answers in milliseconds, if it is there."""

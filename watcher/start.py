@@ -10,7 +10,7 @@ from typing import Any
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.run_dir_lock import held_alone
 from watcher.actions.state_start import adopt_state
-from watcher.cloud import NONE, Cloud, find_cloud
+from watcher.cloud import NONE, NOTHING_BESIDE, Cloud, find_cloud
 from watcher.config import Config
 from watcher.daemon import Daemon
 from watcher.errors import ConfigError
@@ -63,14 +63,25 @@ def roads_of(config: Config, cloud: Cloud) -> list[Road[Any]]:
     mine = [road for road in ROADS.values() if road.cloud in (None, cloud.name)]
     wanted = [road for road in mine if road.wanted(config.of(road.settings))]
     if not wanted:
-        raise ConfigError(
-            f"there is nothing to hear: cloud = {cloud.name}, {cloud.why}; and every other source "
-            "is switched off (for AWS: aws.metadata, AWS_EC2_METADATA_DISABLED). Name the cloud "
-            "with --cloud or REPRIEVE_CLOUD, or set REPRIEVE_AWS_METADATA=on if that was not meant "
-            "for this"
-        )
+        raise ConfigError(f"there is nothing to hear: {_why_nothing(config, cloud)}")
     protects = [road for road in mine if road.protects(config.of(road.settings))]
     return [road for road in mine if road in wanted or road in protects]
+
+
+def _why_nothing(config: Config, cloud: Cloud) -> str:
+    """Say what keeps every source from being heard, and what to do about it."""
+    if config.cloud == NONE:
+        return NOTHING_BESIDE
+    if cloud.name == NONE:
+        return (
+            f"{cloud.why}; and nothing beside a cloud is switched on. Name the cloud with --cloud "
+            "or REPRIEVE_CLOUD; `reprieve-watcher doctor` says more"
+        )
+    return (
+        f"cloud = {cloud.name}, {cloud.why}; and its sources are switched off "
+        f"({cloud.name}.metadata = off, for AWS AWS_EC2_METADATA_DISABLED too). Set "
+        f"REPRIEVE_{cloud.name.upper()}_METADATA=on if that was not meant for this"
+    )
 
 
 def _say(config: Config, cloud: Cloud) -> None:

@@ -14,6 +14,7 @@ from watcher.errors import ConfigError
 from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
+from watcher.sources.gcp_config import GcpConfig
 from watcher.start import roads_of
 
 
@@ -46,7 +47,7 @@ async def test_daemon_refuses_to_start_when_no_cloud_is_there_and_nothing_else_i
     url = f"http://127.0.0.1:{unused_tcp_port}"
     watcher = await WatcherProcess.start(run_dir, url, "--cloud=auto")
     assert await watcher.process.wait() == os.EX_CONFIG
-    assert "nothing to hear: cloud = none, no cloud has proved itself (aws: PUT" in watcher.log
+    assert "nothing to hear: no cloud has proved itself (aws: PUT" in watcher.log
     assert "--cloud" in watcher.log
     assert flag.read_text() == "as it was"
 
@@ -55,5 +56,18 @@ def test_cloud_is_heard_when_only_the_firmware_names_it() -> None:
     """Its server may only not be up yet, and a daemon that does not run would not hear it then."""
     roads = roads_of(Config(), Cloud("aws", "the firmware says so", is_silent=True))
     assert "aws" in {road.cloud for road in roads}
-    with pytest.raises(ConfigError, match="nothing to hear"):
+
+
+def test_advice_is_what_stands_beside_a_cloud_when_none_is_wanted() -> None:
+    """Who has said `none` need not be told to name the cloud."""
+    with pytest.raises(ConfigError, match="nothing to hear: with cloud = none") as told:
         roads_of(Config(cloud="none"), Cloud("none", "as is set"))
+    assert "logind.watch" in str(told.value)
+    assert "REPRIEVE_CLOUD" not in str(told.value)
+
+
+def test_advice_names_the_switch_when_the_clouds_sources_are_off() -> None:
+    """That of this cloud, and no other's."""
+    config = Config(cloud="gcp", sections=(GcpConfig(metadata="off"),))
+    with pytest.raises(ConfigError, match="REPRIEVE_GCP_METADATA=on"):
+        roads_of(config, Cloud("gcp", "as is set"))

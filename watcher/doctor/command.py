@@ -6,22 +6,23 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from watcher import console
-from watcher.cloud import NONE, Cloud, find_cloud
+from watcher.cloud import NONE, NOTHING_BESIDE, Cloud, find_cloud
 from watcher.config import Config
-from watcher.doctor import aws_checks, aws_queue
-from watcher.doctor.aws_evidence import examine
-from watcher.doctor.finding import Finding, Verdict, ok, unknown, wrong
+from watcher.doctor import run_directory
+from watcher.finding import Finding, Verdict, ok, unknown, wrong
 from watcher.sources import ROADS
-from watcher.sources.aws_config import AwsConfig
+from watcher.sources.road import Road
 
 DESCRIPTION = """\
-Ask the cloud what the daemon would ask, once, and say what is wrong and what to do about it.
-Nothing is changed. Run it where the daemon runs: in its pod, or as its user on the node."""
+Ask the cloud what the daemon would ask, once, look at the run directory, and say what is wrong and
+what to do about it. Nothing is changed. Run it where the daemon runs: in its pod, or as its user on
+the node."""
 
+_NAME_IT = "name the cloud (REPRIEVE_CLOUD, or cloud in the file), and ask again"
 _SILENT = "let this node reach it: a firewall, a NetworkPolicy or a proxy may be in the way"
 
 EPILOG = """\
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
+    parser.add_argument("--run-dir", metavar="DIR", help="the run directory (/run/reprieve)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -52,14 +54,17 @@ def run(config: Config, *, as_json: bool) -> int:
 
 
 async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequence[Finding]:
-    """Return what every check of an enabled source has found, in the order of the lists.
+    """Return what every check has found: the cloud, its roads, what stands beside, run directory.
 
     Raises:
-        ConfigError: A setting contradicts ``cloud = auto``.
+        ConfigError: A setting contradicts ``cloud = auto``, or a road lacks what it needs.
     """
     cloud = await find_cloud(config)
-    of_cloud = await _aws(config.of(AwsConfig), environment) if cloud.name == "aws" else []
-    return [_which(cloud, config), *of_cloud]
+    found = [_which(cloud, config)]
+    for road in ROADS.values():
+        if road.cloud in (None, cloud.name):
+            found += await _of_road(road, config, environment)
+    return [*found, *await asyncio.to_thread(run_directory.checks, config.run_dir)]
 
 
 def _which(cloud: Cloud, config: Config) -> Finding:
@@ -71,15 +76,17 @@ def _which(cloud: Cloud, config: Config) -> Finding:
         road.wanted(config.of(road.settings)) for road in ROADS.values() if road.cloud is None
     )
     if cloud.name == NONE and not beside:
-        todo = "name the cloud (REPRIEVE_CLOUD, or cloud in the file), and ask again"
+        todo = NOTHING_BESIDE if config.cloud == NONE else _NAME_IT
         return wrong("cloud", found, todo)
     return ok("cloud", found)
 
 
-async def _aws(config: AwsConfig, environment: Mapping[str, str]) -> Sequence[Finding]:
-    of_queue = [await check(config) for check in aws_queue.CHECKS]
-    if config.metadata == "off":
-        off = unknown("metadata service", "switched off by aws.metadata, so not asked")
-        return [off, *of_queue]
-    evidence = await examine(config, environment, lambda: datetime.now(UTC))
-    return [*(check(evidence) for check in aws_checks.CHECKS), *of_queue]
+async def _of_road(
+    road: Road[Any], config: Config, environment: Mapping[str, str]
+) -> Sequence[Finding]:
+    settings = config.of(road.settings)
+    if road.checks is not None:
+        return await road.checks(settings, environment)
+    if road.wanted(settings):
+        return [unknown(road.section, "not asked here; `status` says whether the daemon hears it")]
+    return []

@@ -18,6 +18,7 @@ from watcher.custody import Custody
 from watcher.errors import ConfigError
 from watcher.httpclient import HttpClient
 from watcher.sources.aws_config import READERS, AwsConfig
+from watcher.sources.aws_doctor import checks
 from watcher.sources.aws_imds import AwsImds
 from watcher.sources.aws_messages.envelope import parse_message
 from watcher.sources.aws_proof import DMI, proof
@@ -99,4 +100,5 @@ ROAD = Road(
     edges=(AwsSqs.name,),
     proof=proof,
     dmi=DMI,
+    checks=checks,
 )

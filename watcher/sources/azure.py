@@ -9,6 +9,7 @@ from watcher.actions.all_saved import AllSaved
 from watcher.actions.trainer_look import TrainerLook
 from watcher.httpclient import HttpClient
 from watcher.sources.azure_config import READERS, AzureConfig
+from watcher.sources.azure_doctor import checks
 from watcher.sources.azure_events import AzureEvents
 from watcher.sources.azure_session import HEADERS, LIMIT_S, VM_ID_PATH, refusal
 from watcher.sources.road import Kinds, Opened, Road, Site
@@ -78,4 +79,5 @@ ROAD = Road(
     opened=opened,
     proof=proof,
     dmi=DMI,
+    checks=checks,
 )

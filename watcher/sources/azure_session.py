@@ -34,12 +34,13 @@ off after 24 h."""
 
 _REFUSALS = {401: "unauthorized", 403: "forbidden", 404: "not_found", 429: "throttled"}
 
-_NOT_AZURE = "whoever answers there is not Azure's metadata service; see azure.metadata_endpoint"
+NOT_AZURE = "whoever answers there is not Azure's metadata service; see azure.metadata_endpoint"
+BLOCKED = "a firewall or a NetworkPolicy blocks it, or this is not Azure"
 _CAUSES = {
     400: "a proxy on the way adds X-Forwarded-For, or drops the header Metadata",
     403: "a firewall or a policy of the cluster's keeps us from it; use the host's network",
-    404: _NOT_AZURE,
-    405: _NOT_AZURE,
+    404: NOT_AZURE,
+    405: NOT_AZURE,
 }
 
 
@@ -72,7 +73,7 @@ class AzureSession:
         except SourceUnavailable as error:
             if error.outcome != "unreachable":
                 raise
-            why = f"{error}; a firewall or a NetworkPolicy blocks it, or this is not Azure"
+            why = f"{error}; {BLOCKED}"
             raise SourceUnavailable(why, outcome=error.outcome) from error
         if answer.status != 200:
             raise refusal(answer.status, f"GET {path}")

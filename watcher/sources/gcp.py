@@ -14,6 +14,7 @@ from watcher.sources.base import Source
 from watcher.sources.gcp_apis import GcpApis
 from watcher.sources.gcp_compute import GcpCompute
 from watcher.sources.gcp_config import READERS, GcpConfig, ambient_settings
+from watcher.sources.gcp_doctor import checks
 from watcher.sources.gcp_instance import Instance
 from watcher.sources.gcp_metadata import CONNECTIONS, GcpMetadataKeys
 from watcher.sources.gcp_proof import DMI, proof
@@ -87,4 +88,5 @@ ROAD = Road(
     edges=(GcpPubsub.name,),
     proof=proof,
     dmi=DMI,
+    checks=checks,
 )

@@ -32,11 +32,12 @@ an end, so three looks see that. A thousand VMs ask 200 times a minute, an eight
 LASTING = ("forbidden", "not_found", "no_account")
 """Refusals that pass only when a person has done something, so there is no hurry to ask again."""
 
-_RIGHTS = (
-    "; give the VM's service account compute.instances.get (roles/compute.viewer), and the VM the "
+RIGHTS = (
+    "give the VM's service account compute.instances.get (roles/compute.viewer), and the VM the "
     "scope compute.readonly or cloud-platform; or set gcp.compute = off. Until then a limited run "
     "time ends without a notice, and a preemption counts as announced only when it begins"
 )
+"""What to do where Google refuses to tell of this VM."""
 
 
 class GcpCompute:
@@ -114,7 +115,7 @@ class GcpCompute:
             path = f"/compute/v1/projects/{me.project}/zones/{me.zone}/instances/{me.name}"
             said = await self._api.call("GET", f"{path}?fields={FIELDS}")
         except GcpCallFailed as error:
-            why = f"{error}{_RIGHTS}" if error.outcome in LASTING else str(error)
+            why = f"{error}; {RIGHTS}" if error.outcome in LASTING else str(error)
             raise SourceUnavailable(why, outcome=error.outcome) from error
         return read_instance(said, self._now(), me.id)
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from watcher.actions.base import Action
 from watcher.actions.node_board import NodeBoard
 from watcher.config import DrainConfig
+from watcher.finding import Finding
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Notice, NoticeKind
@@ -21,6 +22,9 @@ from watcher.sources.base import Source
 from watcher.state import State
 
 Settings = TypeVar("Settings")
+
+Checks = Callable[[Settings, Mapping[str, str]], Coroutine[None, None, Sequence[Finding]]]
+"""Checks of a road, given its settings and the environment."""
 
 Kinds = Mapping[str, Collection[NoticeKind]]
 """Sources by name, with the kinds that each can tell of."""
@@ -124,6 +128,8 @@ class Road(Generic[Settings]):
             its origin. They are below every setting that was made for this daemon.
         edges: Sources that say a thing once, such as a queue: what they have said is kept on disk
             before they are told to forget it.
+        checks: What ``doctor`` asks on this road, given the settings and the environment: it says
+            what keeps notices away and what to do about it, and changes nothing.
         protects: Says whether the road is to be opened for its actions, though nothing may be heard
             on it; raises ConfigError as ``wanted`` does.
     """
@@ -138,4 +144,5 @@ class Road(Generic[Settings]):
     proof: Callable[[Settings], Coroutine[None, None, str | None]] | None = None
     dmi: Mapping[str, str] = field(default_factory=dict)
     edges: Collection[str] = ()
+    checks: Checks[Settings] | None = None
     protects: Callable[[Settings], bool] = lambda _: False

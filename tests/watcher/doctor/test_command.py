@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,16 @@ from watcher.simulator.server import make_app, serving
 from watcher.sources import CLOUDS
 
 pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(autouse=True)
+def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run directory as tmpfiles.d makes one."""
+    for place in (tmp_path, tmp_path / "trainers", tmp_path / "requests"):
+        place.mkdir(exist_ok=True)
+        place.chmod(0o755 if place == tmp_path else 0o1777)
+    monkeypatch.setenv("REPRIEVE_RUN_DIR", str(tmp_path))
+    return tmp_path
 
 
 async def doctor(url: str, *options: str, cloud: str = "aws") -> tuple[int | None, str]:
@@ -70,3 +81,40 @@ async def test_doctor_finds_any_cloud_when_the_command_line_says_where(cloud: st
         asked = f"--metadata-endpoint={url}"
         status, printed = await doctor("http://127.0.0.1:9", "--cloud=auto", asked, cloud="none")
     assert (status, printed.split(maxsplit=3)[:3]) == (0, ["ok", "cloud:", f"{cloud}:"])
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+async def test_doctor_finds_a_cloud_that_is_out_of_reach_when_it_is_set(
+    cloud: str, unused_tcp_port: int
+) -> None:
+    """Whichever it is: a node that hears nothing is never ok."""
+    nobody = f"http://127.0.0.1:{unused_tcp_port}"
+    status, printed = await doctor(nobody, f"--metadata-endpoint={nobody}", cloud=cloud)
+    assert status == 1
+    assert f"wrong   metadata ser{'ver' if cloud == 'gcp' else 'vice'} at {nobody}" in printed
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+async def test_doctor_has_nothing_to_say_when_a_cloud_is_well(cloud: str) -> None:
+    """Each by its simulator, and with a line for each of its notices."""
+    app = make_app(SIMULATORS[cloud].scenario({}, ()), ScenarioClock())
+    async with serving(app, "127.0.0.1", 0) as url:
+        status, printed = await doctor(url, f"--metadata-endpoint={url}", cloud=cloud)
+    assert (status, {line.split()[0] for line in printed.splitlines()}) == (0, {"ok"}), printed
+    assert "none is in force" in printed or "none in force" in printed
+
+
+async def test_doctor_says_what_is_wrong_when_the_run_directory_is_missing(tmp_path: Path) -> None:
+    """No flag could be written, however well the cloud is heard."""
+    async with simulator_process() as url:
+        status, printed = await doctor(url, f"--run-dir={tmp_path / 'none'}")
+    assert status == 1
+    assert "wrong   run directory" in printed
+
+
+async def test_doctor_says_that_nothing_is_heard_when_cloud_is_none() -> None:
+    """It does not ask to name the cloud: it was named."""
+    status, printed = await doctor("http://127.0.0.1:9", cloud="none")
+    assert status == 1
+    assert "logind.watch" in printed
+    assert "name the cloud" not in printed

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from uuid import uuid4
 
 from watcher.aws.sqs import SqsQueue
-from watcher.doctor.finding import Finding, ok, unknown, wrong
 from watcher.errors import AwsCallFailed
+from watcher.finding import Finding, ok, unknown, wrong
 from watcher.sources.aws_config import AwsConfig
 
 _ACTIONS = "sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility"

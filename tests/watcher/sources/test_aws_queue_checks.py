@@ -5,8 +5,8 @@ import os
 import pytest
 
 from tests.support.scripted_sqs import Answering, said, scripted_sqs
-from watcher.doctor import aws_queue
-from watcher.doctor.finding import Verdict
+from watcher.finding import Verdict
+from watcher.sources import aws_queue_checks as aws_queue
 from watcher.sources.aws_config import AwsConfig
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/reprieve-node-a"
@@ -121,7 +121,7 @@ async def test_queue_needs_nothing_when_none_is_set() -> None:
 
 async def test_extra_is_named_when_boto3_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line with the command that mends it."""
-    monkeypatch.setattr("watcher.doctor.aws_queue.find_spec", lambda _name: None)
+    monkeypatch.setattr("watcher.sources.aws_queue_checks.find_spec", lambda _name: None)
     findings = [await check(AwsConfig(queue_url=URL)) for check in aws_queue.CHECKS]
     assert [one.verdict for one in findings] == [Verdict.WRONG, Verdict.UNKNOWN]
     assert findings[0].todo == "pip install 'reprieve[aws]'"

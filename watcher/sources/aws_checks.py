@@ -4,13 +4,12 @@ The words for each cause are those of the log and of /readyz, so that a search f
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
-from watcher.doctor.aws_evidence import AwsEvidence, Tried
-from watcher.doctor.finding import Finding, ok, unknown, wrong
 from watcher.errors import SourceMalformed
+from watcher.finding import Finding, Verdict, ok, unknown, wrong
 from watcher.httpclient import Answer
+from watcher.sources import tried
 from watcher.sources.aws_diagnosis import (
     FORWARDED,
     HOP_LIMIT,
@@ -20,21 +19,24 @@ from watcher.sources.aws_diagnosis import (
     V1_FORBIDDEN,
     why_no_token,
 )
+from watcher.sources.aws_evidence import AwsEvidence
 from watcher.sources.aws_instance import parse_identity, parse_instance_id
 from watcher.sources.times import rfc3339_instant
+from watcher.sources.tried import Tried, date_of, outcome_of, shown, status_of
 from watcher.sources.words import decoded
 
-CLOCK_LIMIT_S = 5.0
-"""Seconds that this clock may be off: a deadline is as wrong as the clock it is told by."""
-
 _PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+_KEY_ALONE = (
+    "all else is answered, so it is this key alone: ask again, and if it stays so, look at what "
+    "stands between this node and EC2's own service"
+)
 _CLOCK_TODO = "let chrony or ntpd follow EC2's own time server at 169.254.169.123"
 
 
 def reachable(evidence: AwsEvidence) -> Finding:
     """Check that something at the endpoint accepts a connection."""
     checked = f"metadata service at {evidence.config.metadata_endpoint}"
-    if _outcome(evidence.token) == "unreachable":
+    if outcome_of(evidence.token) == "unreachable":
         return wrong(checked, str(evidence.token), UNREACHABLE)
     return ok(checked, "accepts connections")
 
@@ -42,7 +44,7 @@ def reachable(evidence: AwsEvidence) -> Finding:
 def switched_on(evidence: AwsEvidence) -> Finding:
     """Check that the instance's metadata options let anybody in."""
     checked = "metadata options"
-    if _status(evidence.token) == _status(evidence.bare) == 403:
+    if status_of(evidence.token) == status_of(evidence.bare) == 403:
         return wrong(checked, "403 to everything", SWITCHED_OFF)
     if not evidence.answers():
         return unknown(checked, "no answer to judge by")
@@ -51,24 +53,24 @@ def switched_on(evidence: AwsEvidence) -> Finding:
 
 def token(evidence: AwsEvidence) -> Finding:
     """Check that there is a way in: a token, or none needed."""
-    checked, status = "token (IMDSv2)", _status(evidence.token)
+    checked, status = "token (IMDSv2)", status_of(evidence.token)
     if status == 200:
         return ok(checked, "is granted")
-    if _outcome(evidence.token) == "timeout":
+    if outcome_of(evidence.token) == "timeout":
         return wrong(checked, str(evidence.token), HOP_LIMIT)
     if status not in (403, 404, 405):
-        return unknown(checked, f"no answer to judge by: {_shown(evidence.token)}")
+        return unknown(checked, f"no answer to judge by: {shown(evidence.token)}")
     if _is_ec2_without_token(evidence):
         if evidence.config.metadata_v1 == "on":
             return ok(checked, f"there is none (HTTP {status}); IMDSv1 is used")
         return wrong(checked, f"HTTP {status}", V1_FORBIDDEN)
-    return wrong(checked, f"HTTP {status}", why_no_token(status, _status(evidence.bare) or 0))
+    return wrong(checked, f"HTTP {status}", why_no_token(status, status_of(evidence.bare) or 0))
 
 
 def proxy(evidence: AwsEvidence) -> Finding:
     """Check that nobody on the way speaks in EC2's place."""
     checked = "proxy on the way"
-    if (_status(evidence.token), _status(evidence.bare)) == (403, 401):
+    if (status_of(evidence.token), status_of(evidence.bare)) == (403, 401):
         return wrong(checked, "a token is refused, and demanded", FORWARDED)
     answers = evidence.answers()
     if not answers:
@@ -87,32 +89,30 @@ def proxy(evidence: AwsEvidence) -> Finding:
 def clock(evidence: AwsEvidence) -> Finding:
     """Check this machine's clock against EC2's: the Date of an answer, else when it was started."""
     checked = "clock"
-    date = _date(evidence.token)
-    if date is None:
-        started = _started(evidence.identity)
-        if started is None:
-            return unknown(checked, "EC2 has told no time")
-        if evidence.asked_at < started:
-            behind = f"{(started - evidence.asked_at).total_seconds():.0f} s"
-            return wrong(checked, f"{behind} before the instance was started", _CLOCK_TODO)
-        return ok(checked, "not before the instance was started; EC2 has told no other time")
-    off_s = (evidence.asked_at - date).total_seconds()
-    # A Date has whole seconds, cut off, and answers take a while: up to a second is not the clock.
-    if abs(off_s) <= CLOCK_LIMIT_S + 1:
-        return ok(checked, f"within {CLOCK_LIMIT_S:.0f} s of EC2's")
-    where = "ahead of" if off_s > 0 else "behind"
-    return wrong(checked, f"{abs(off_s):.0f} s {where} EC2's", _CLOCK_TODO)
+    if date_of(evidence.token) is not None:
+        return tried.clock(evidence.token, evidence.asked_at, whose="EC2", todo=_CLOCK_TODO)
+    started = _started(evidence.identity)
+    if started is None:
+        return unknown(checked, "EC2 has told no time")
+    if evidence.asked_at < started:
+        behind = f"{(started - evidence.asked_at).total_seconds():.0f} s"
+        return wrong(checked, f"{behind} before the instance was started", _CLOCK_TODO)
+    return ok(checked, "not before the instance was started; EC2 has told no other time")
 
 
 def spot(evidence: AwsEvidence) -> Finding:
     """Check that the one key that matters most gives a usable answer."""
-    checked, status = "Spot notices", _status(evidence.spot)
+    checked, status = "Spot notices", status_of(evidence.spot)
     if status == 404:
         return ok(checked, "can be read; none is in force")
     if status == 200:
         return ok(checked, "can be read; one is in force")
-    todo = "see above; until then this node hears no notice by this road"
-    return wrong(checked, f"can't be read: {_shown(evidence.spot)}", todo)
+    # What keeps every answer away has been named by the checks before this one.
+    ways_in = (reachable, switched_on, token, proxy)
+    is_above = any(check(evidence).verdict is Verdict.WRONG for check in ways_in)
+    cause = "see above" if is_above else _KEY_ALONE
+    todo = f"{cause}; until then this node hears no notice by this road"
+    return wrong(checked, f"can't be read: {shown(evidence.spot)}", todo)
 
 
 def identity(evidence: AwsEvidence) -> Finding:
@@ -120,7 +120,7 @@ def identity(evidence: AwsEvidence) -> Finding:
     checked = "instance"
     facts = _identity(evidence.identity)
     if not facts:
-        return unknown(checked, f"no identity document: {_shown(evidence.identity)}")
+        return unknown(checked, f"no identity document: {shown(evidence.identity)}")
     return ok(checked, ", ".join(facts.values()))
 
 
@@ -136,18 +136,6 @@ CHECKS: tuple[Callable[[AwsEvidence], Finding], ...] = (
 """In the order in which one would ask: each is moot if one before it has failed."""
 
 
-def _status(tried: Tried) -> int | None:
-    return tried.status if isinstance(tried, Answer) else None
-
-
-def _outcome(tried: Tried) -> str:
-    return "" if isinstance(tried, Answer) else tried.outcome
-
-
-def _shown(tried: Tried) -> str:
-    return f"HTTP {tried.status}" if isinstance(tried, Answer) else str(tried)
-
-
 def _is_ec2_without_token(evidence: AwsEvidence) -> bool:
     bare = evidence.bare
     if not isinstance(bare, Answer) or bare.status != 200:
@@ -155,29 +143,21 @@ def _is_ec2_without_token(evidence: AwsEvidence) -> bool:
     return parse_instance_id(bare.body) is not None
 
 
-def _is_page(tried: Tried) -> bool:
-    return isinstance(tried, Answer) and tried.status == 200 and b"<" in tried.body
+def _is_page(one: Tried) -> bool:
+    return isinstance(one, Answer) and one.status == 200 and b"<" in one.body
 
 
-def _date(tried: Tried) -> datetime | None:
+def _identity(one: Tried) -> dict[str, str]:
     try:
-        text = tried.headers["Date"] if isinstance(tried, Answer) else ""
-        return parsedate_to_datetime(text).astimezone(UTC)
-    except (KeyError, ValueError, OverflowError):
-        return None
-
-
-def _identity(tried: Tried) -> dict[str, str]:
-    try:
-        return parse_identity(tried.body) if isinstance(tried, Answer) else {}
+        return parse_identity(one.body) if isinstance(one, Answer) else {}
     except SourceMalformed:
         return {}
 
 
-def _started(tried: Tried) -> datetime | None:
+def _started(one: Tried) -> datetime | None:
     """Return the document's pendingTime, which lies before everything that the instance does."""
     try:
-        document = decoded(tried.body, "identity") if isinstance(tried, Answer) else None
+        document = decoded(one.body, "identity") if isinstance(one, Answer) else None
     except SourceMalformed:
         return None
     return rfc3339_instant(document.get("pendingTime")) if isinstance(document, dict) else None

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from watcher.errors import SourceError
 from watcher.httpclient import Answer, HttpClient
 from watcher.sources.aws_config import AwsConfig
 from watcher.sources.aws_imds_spot import SPOT
@@ -14,14 +13,12 @@ from watcher.sources.aws_session import (
     TOKEN_PATH,
     TTL_HEADER,
 )
+from watcher.sources.tried import Tried, ask
 
 IDENTITY_PATH = "/latest/dynamic/instance-identity/document"
 SPOT_PATH = "/latest/meta-data/" + SPOT
 
 _TTL_S = 60
-
-Tried = Answer | SourceError
-"""A complete answer, whatever its status, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +50,7 @@ async def examine(
     """Ask the metadata service; takes no longer than four times the limit of a call."""
     async with HttpClient(config.metadata_endpoint, config.metadata_limit_s) as client:
         asked_at = wall()
-        token = await _try(client, "PUT", TOKEN_PATH, {TTL_HEADER: str(_TTL_S)})
+        token = await ask(client, "PUT", TOKEN_PATH, {TTL_HEADER: str(_TTL_S)})
         headers = {}
         if isinstance(token, Answer) and token.status == 200:
             headers[TOKEN_HEADER] = token.body.decode("latin-1").strip()
@@ -62,14 +59,7 @@ async def examine(
             environment=environment,
             token=token,
             asked_at=asked_at,
-            bare=await _try(client, "GET", INSTANCE_ID_PATH, {}),
-            spot=await _try(client, "GET", SPOT_PATH, headers),
-            identity=await _try(client, "GET", IDENTITY_PATH, headers),
+            bare=await ask(client, "GET", INSTANCE_ID_PATH, {}),
+            spot=await ask(client, "GET", SPOT_PATH, headers),
+            identity=await ask(client, "GET", IDENTITY_PATH, headers),
         )
-
-
-async def _try(client: HttpClient, method: str, path: str, headers: Mapping[str, str]) -> Tried:
-    try:
-        return await client.call(method, path, headers)
-    except SourceError as error:
-        return error

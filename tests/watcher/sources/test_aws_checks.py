@@ -10,16 +10,16 @@ import pytest
 from tests.support.watcher_process import control
 from watcher.cloud import Cloud
 from watcher.config import Config
-from watcher.doctor.aws_checks import CHECKS
-from watcher.doctor.aws_evidence import examine
 from watcher.doctor.command import findings_of
-from watcher.doctor.finding import Finding, Verdict
+from watcher.finding import Finding, Verdict
 from watcher.simulator.aws.options import HttpEndpoint, HttpTokens, MetadataOptions
 from watcher.simulator.aws.scenario import AwsScenario
 from watcher.simulator.clock import ScenarioClock
 from watcher.simulator.server import make_app, serving
 from watcher.sources import aws_diagnosis
+from watcher.sources.aws_checks import CHECKS
 from watcher.sources.aws_config import AwsConfig
+from watcher.sources.aws_evidence import examine
 
 NO_V2 = {"kind": "status", "status": 404, "path_prefix": "/latest/api/token"}
 
@@ -177,6 +177,15 @@ async def test_spot_is_wrong_when_its_key_alone_fails() -> None:
     async with cloud(fault) as url:
         findings = await diagnosed(url)
     assert [name for name, one in findings.items() if one.verdict is Verdict.WRONG] == ["spot"]
+    assert findings["spot"].todo.startswith("all else is answered")
+
+
+async def test_spot_points_above_when_something_is_wrong_above() -> None:
+    """One cause is mended once."""
+    options = MetadataOptions(http_endpoint=HttpEndpoint.DISABLED)
+    async with cloud(scenario=AwsScenario(options=options)) as url:
+        findings = await diagnosed(url)
+    assert findings["spot"].todo.startswith("see above")
 
 
 async def test_notice_is_mentioned_when_one_is_in_force() -> None:
