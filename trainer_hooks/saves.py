@@ -17,6 +17,7 @@ from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.checkpoint.verified import Verified
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import CheckpointError
+from trainer_hooks.one_model import OneModel
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.save_rules import SaveRules
 from trainer_hooks.state import TrainState
@@ -44,6 +45,7 @@ class Saves:
         self._state = state
         self._world = world
         self._recorder = recorder
+        self._one_model = OneModel(state.model, world)
         self.attempt = _start_attempt(rules.root, world)
         self._retention = (
             Retention(rules.root, rules.keep, self.attempt)
@@ -176,7 +178,7 @@ class Saves:
             self._local.wait()
         waited_s = self._recorder.now() - began
         self._checkpointer.save_every_steps = self._cadence.choose(last)
-        self._checkpointer.save(self._state.capture(step))
+        self._checkpointer.save(self._one_model.checked(self._state.capture(step)))
         stall_s = None
         if self._checkpointer.last is not last:
             stall_s = self._recorder.now() - began - waited_s

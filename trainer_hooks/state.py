@@ -18,6 +18,9 @@ from trainer_hooks.of_each_rank import OfEachRank, Stateful
 from trainer_hooks.rng import capture_rng
 from trainer_hooks.untrusted import Json
 
+MODEL = "model."
+"""What the paths of the model's tensors begin with."""
+
 _WITHOUT_UNUSED = StateDictOptions(strict=False)
 """A parameter that no loss has reached has no optimizer state, and may go on having none."""
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.history import steps_done
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
-from trainer_hooks.checkpoint import resume
+from trainer_hooks.checkpoint import prepared
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.errors import CheckpointError
@@ -29,7 +29,7 @@ def test_ranks_take_the_one_before_when_one_cannot_read_its_own_state(tmp_path: 
         return read_rank_state(directory, rank)
 
     def train(rank: int) -> None:
-        resume.read_rank_state = failing  # type: ignore[attr-defined]  # in a forked child
+        prepared.read_rank_state = failing  # type: ignore[attr-defined]  # in a forked child
         replace(tiny, steps=25, log_dir=tmp_path / "second").train(rank)
 
     (tmp_path / "second").mkdir()

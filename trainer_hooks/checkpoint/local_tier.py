@@ -147,7 +147,8 @@ class _Loading:
         self.ours = state.template()
         local = {name: _local(tensor) for name, tensor in self.ours.items()}
         reader = SafeReader(self.path)
-        self.into = targets(read_rank_state(self.path, 0), local, reader)
+        index = reader.read_metadata().state_dict_metadata
+        self.into = targets(read_rank_state(self.path, 0), local, index)
         try:
             dcp.load(self.into, storage_reader=reader, no_dist=True)
         except CheckpointException as error:

@@ -4,9 +4,8 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TypeVar
 
-import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint import CheckpointException
 
@@ -20,10 +19,10 @@ from trainer_hooks.checkpoint.latest import (
     open_checkpoint,
 )
 from trainer_hooks.checkpoint.layout import Attempt, is_shard
-from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.place import Place
-from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
-from trainer_hooks.checkpoint.targets import targets
+from trainer_hooks.checkpoint.prepared import Prepared, prepare
+from trainer_hooks.checkpoint.rank_state import RankState
+from trainer_hooks.checkpoint.stages import refuse_left_out
 from trainer_hooks.checkpoint.tries import note_survived, to_try
 from trainer_hooks.errors import CheckpointError, StateError
 from trainer_hooks.rng import restore_rng, seed_rng
@@ -31,6 +30,8 @@ from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +67,6 @@ class Verify(StrEnum):
     being taken on trust. For storage that keeps digests of its own."""
     ALL = "all"
     """The digest of every byte, each read by exactly one rank."""
-
-
-class _Prepared(NamedTuple):
-    """A checkpoint that one rank is ready to load."""
-
-    point: ResumePoint
-    shared: RankState
-    reader: SafeReader
-    tensors: dict[str, torch.Tensor]
 
 
 def resume(
@@ -159,15 +151,33 @@ def _try(
     damage = _gather(_damage(path, world, verify), world)
     if damage:
         return None, damage
-    prepared, failure = _prepare(path, state, world)
-    failures = _gather(failure, world)
-    if prepared is None or failures:
-        return None, failures
+    prepared, error = _prepare(path, state, world)
+    errors = _gather(error, world)
+    for misfit in (each for each in errors if isinstance(each, StateError)):
+        raise misfit  # on all ranks: others may hold other stages, and have met none
+    if prepared is None or errors:
+        return None, [*map(str, errors)]
+    refuse_left_out(prepared.whole, prepared.part, world)
     failures = _gather(_load(prepared, state, world), world)
-    return (None, failures) if failures else (prepared.point, [])
+    if failures:
+        return None, failures
+    point = _point(path, prepared, is_same_world=prepared.marker.world_size == world.size)
+    if world.is_coordinator:
+        _announce(point, world)
+    return point, []
 
 
-def _gather(mine: list[str], world: World) -> list[str]:
+def _point(path: Place, prepared: Prepared, *, is_same_world: bool) -> ResumePoint:
+    return ResumePoint(
+        step=prepared.marker.name.step,
+        path=path,
+        own_rng=prepared.own,
+        took_s=prepared.marker.took_s if is_same_world else None,
+        marker=prepared.marker,
+    )
+
+
+def _gather(mine: list[T], world: World) -> list[T]:
     return [found for of_rank in world.from_all(mine) for found in of_rank]
 
 
@@ -185,30 +195,19 @@ def _damage(path: Place, world: World, verify: Verify) -> list[str]:
     return [f"{name} is damaged, its digest differs" for name in damaged]
 
 
-def _prepare(path: Place, state: TrainState, world: World) -> tuple[_Prepared | None, list[str]]:
-    """Read what this rank reads alone; return it, or why it could not be read."""
+def _prepare(
+    path: Place, state: TrainState, world: World
+) -> tuple[Prepared | None, list[CheckpointError | StateError]]:
+    """Read what this rank reads alone; return it, or why it could not be read or does not fit."""
     try:
-        checkpoint = open_checkpoint(path)
-        # What is the same on all ranks is read from rank 0's file; it exists at any world size.
-        shared = read_rank_state(path, 0)
-        same_world = checkpoint.marker.world_size == world.size
-        own = read_rank_state(path, world.rank) if same_world else None
-        reader = SafeReader(path)
-        tensors = targets(shared, state.template(), reader)
+        return prepare(path, state, world), []
     except CheckpointError as error:
-        return None, [f"rank {world.rank}: {error}"]
-    took_s = checkpoint.marker.took_s if same_world else None
-    point = ResumePoint(
-        step=checkpoint.step,
-        path=path,
-        own_rng=own,
-        took_s=took_s,
-        marker=checkpoint.marker,
-    )
-    return _Prepared(point, shared, reader, tensors), []
+        return None, [CheckpointError(f"rank {world.rank}: {error}")]
+    except StateError as error:
+        return None, [error]
 
 
-def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
+def _load(prepared: Prepared, state: TrainState, world: World) -> list[str]:
     """Load into ``state``; return why it could not be done.
 
     A component that does not fit is an error of the program, not of the checkpoint: it is raised.
@@ -222,10 +221,8 @@ def _load(prepared: _Prepared, state: TrainState, world: World) -> list[str]:
         )
     except CheckpointException as error:
         return [f"rank {world.rank}: {root_cause(error)}"]
-    own = None if prepared.point.own_rng is None else prepared.point.own_rng.leaves
+    own = None if prepared.own is None else prepared.own.leaves
     state.restore(prepared.tensors, prepared.shared.leaves, own)
-    if world.is_coordinator:
-        _announce(prepared.point, world)
     return []
 
 

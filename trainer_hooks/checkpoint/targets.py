@@ -5,14 +5,13 @@ from collections.abc import Mapping
 import torch
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
-from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.rank_state import RankState
 from trainer_hooks.errors import CheckpointError, StateError
 from trainer_hooks.leaves import tensor_paths
 
 
 def targets(
-    shared: RankState, ours: Mapping[str, torch.Tensor], reader: SafeReader
+    shared: RankState, ours: Mapping[str, torch.Tensor], index: Mapping[str, object]
 ) -> dict[str, torch.Tensor]:
     """Return what to load each tensor of the checkpoint into.
 
@@ -25,7 +24,6 @@ def targets(
         CheckpointError: The index lacks a tensor.
     """
     named = list(tensor_paths(dict(shared.leaves)))
-    index = reader.read_metadata().state_dict_metadata
     for path in named:
         size = getattr(index.get(path), "size", None)
         if path in ours and size is not None and size != ours[path].size():

@@ -12,9 +12,10 @@ import torch
 from torch import nn
 from torch.distributed import DistStoreError
 
+from trainer_hooks.bits import digest
 from trainer_hooks.health.desk import Desk
 from trainer_hooks.health.finding import Finding, Guard
-from trainer_hooks.health.replicas import Difference, Said, difference, digest
+from trainer_hooks.health.replicas import Difference, Said, difference
 
 log = logging.getLogger(__name__)
 

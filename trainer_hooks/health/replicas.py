@@ -1,4 +1,4 @@
-"""Whether what should be alike on all ranks is: a digest of every replicated parameter; no Store.
+"""Whether what should be alike on all ranks is: who differs, by digests of parameters; no Store.
 
 A GPU that computes wrongly now and then fails nothing. Under DDP its parameters part from the
 others' and stay so, as DDP sends them around once, at the start, and only gradients after that.
@@ -8,13 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
-
-_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
-"""By size of an element in bytes, how its bits are read as a number; larger ones by eight bytes."""
 
 
 def replicated(model: nn.Module, ranks: int) -> dict[str, nn.Parameter]:
@@ -28,24 +24,6 @@ def replicated(model: nn.Module, ranks: int) -> dict[str, nn.Parameter]:
                 if is_alike and not isinstance(parameter, DTensor):
                     found[names[id(parameter)]] = parameter
     return found
-
-
-@torch.no_grad()
-def digest(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
-    """Return one number for each parameter, on the device of the first: the sum of its bits.
-
-    Read as integers they add up to the same in any order, so that equal parameters have equal
-    digests, NaN or not, and any one value that differs makes another. It reads each parameter
-    once and waits for no device.
-    """
-    device = parameters[0].device
-    sums = [_sum(parameter).to(device, non_blocking=True) for parameter in parameters]
-    return torch.stack(sums)
-
-
-def _sum(parameter: torch.Tensor) -> torch.Tensor:
-    word = _WORDS.get(parameter.element_size(), torch.int64)
-    return parameter.detach().reshape(-1).view(word).sum(dtype=torch.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
