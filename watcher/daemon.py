@@ -27,7 +27,7 @@ from watcher.metrics import Metrics
 from watcher.notice import Notice
 from watcher.process import now
 from watcher.responder import Afterwards, Means, Responder
-from watcher.sdnotify import notify
+from watcher.sdnotify import keep_alive, notify
 from watcher.sources.road import Opened, Road, Site
 from watcher.state import State
 from watcher.supervise import keep_running
@@ -78,7 +78,7 @@ class Daemon:
             answering = group.create_task(responder.run(inbox))
             hearing = [group.create_task(keep_running(one, inbox, now)) for one in opened.sources]
             watch = TrainerWatch(self._look, self._state, self._metrics, now)
-            keepers = [watch.keep, *opened.keepers]
+            keepers = [keep_alive, watch.keep, *opened.keepers]
             if not self._config.dry_run:
                 face = NoticeFace(flag.word, self._state, opened.healths, self._adopted, now)
                 told = face.keepers(self._config.faces.notice_listen)

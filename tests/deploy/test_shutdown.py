@@ -56,7 +56,9 @@ class Node:
 
     machine: Booted
 
-    def start(self, *, save_s: float, with_polkit: bool, with_drop_in: bool) -> None:
+    def start(
+        self, *, save_s: float, with_polkit: bool, with_drop_in: bool, ready: str | None = None
+    ) -> None:
         """Install as deploy/systemd/README.md says, boot, and wait for both."""
         write = self.machine.write
         for name, target in {
@@ -78,7 +80,7 @@ class Node:
         self.machine.enable("reprieve-watcher.service")
         self.machine.enable("trainer.service")
         self.machine.boot()
-        ready = "inhibitor held" if with_polkit else "no inhibitor"
+        ready = ready or ("inhibitor held" if with_polkit else "no inhibitor")
         wait_until(lambda: ready in self.log(), 60)
         wait_until(lambda: "trainer runs" in self.log(), 60)
 
@@ -152,3 +154,14 @@ def test_shutdown_is_told_all_the_same_when_there_is_no_polkit(node: Node) -> No
         "status=75",
     )
     assert node.order(*order, "inhibitor held") == list(order)
+
+
+def test_shutdown_is_held_back_without_polkit_when_the_watcher_is_root(node: Node) -> None:
+    """As the drop-in for such machines has it; logind asks nobody about root."""
+    drop_in = FILES / "reprieve-watcher.service.d" / "root.conf"
+    target = "etc/systemd/system/reprieve-watcher.service.d/root.conf"
+    node.machine.write(target, drop_in.read_text())
+    node.start(save_s=3, with_polkit=False, with_drop_in=False, ready="inhibitor held")
+    assert node.machine.power_off() == 0
+    order = ("notice admitted", "trainer saw the flag", "trainer saved", "inhibitor released")
+    assert node.order(*order, "no inhibitor") == list(order)

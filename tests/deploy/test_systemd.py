@@ -47,6 +47,49 @@ def test_systemd_understands_the_unit_when_it_verifies_it(tmp_path: Path) -> Non
     assert (verified.returncode, complaints) == (0, [])
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize("drop_in", [None, "root.conf"])
+def test_exposure_is_at_most_1_5_when_systemd_rates_the_unit(
+    tmp_path: Path, drop_in: str | None
+) -> None:
+    """What is left is the network, and the right to signal; root costs a little more."""
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("this machine has no systemd-analyze")
+    folder = tmp_path / "etc/systemd/system"
+    folder.mkdir(parents=True)
+    shutil.copy(UNIT, folder)
+    if drop_in is not None:
+        (folder / f"{UNIT.name}.d").mkdir()
+        shutil.copy(FILES / f"{UNIT.name}.d" / drop_in, folder / f"{UNIT.name}.d")
+    limit = 15 if drop_in is None else 20
+    asked = ("security", "--offline=yes", "--no-pager", f"--root={tmp_path}")
+    rated = subprocess.run(
+        [analyze, *asked, f"--threshold={limit}", UNIT.name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert rated.returncode == 0, rated.stdout[-400:] + rated.stderr
+    assert "Overall exposure level" in rated.stdout
+
+
+def test_daemon_that_hangs_is_killed_when_it_gives_no_sign_of_life() -> None:
+    """By a signal that a stopped process acts on too."""
+    values = unit()
+    assert values["WatchdogSignal"] == ["SIGKILL"]
+    assert int(values["WatchdogSec"][0]) >= 10  # a starved machine is no reason to kill it
+
+
+@pytest.mark.parametrize("name", ["trainers", "requests"])
+def test_place_is_the_same_when_mounted_or_made(name: str) -> None:
+    """Mode and owner of the file system are those that tmpfiles.d gives to the directory."""
+    text = (FILES / f"run-reprieve-{name}.mount").read_text()
+    [made] = [line for line in table("tmpfiles.conf") if line[1].endswith(f"/{name}")]
+    assert f"Where={made[1]}\n" in text
+    assert f"Options=mode={made[2]},uid={made[3]},gid={made[4]},size=4m," in text
+
+
 def test_unit_tries_again_for_ever_when_the_daemon_ends() -> None:
     """Except after 78, a mistake that trying again won't mend."""
     values = unit()

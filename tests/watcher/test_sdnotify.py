@@ -1,11 +1,13 @@
 """Notifications to the service manager."""
 
+import asyncio
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
-from watcher.sdnotify import notify
+from watcher.sdnotify import keep_alive, notify, watchdog_s
 
 
 @pytest.mark.parametrize("is_abstract", [False, True])
@@ -45,3 +47,40 @@ def test_nothing_blocks_when_the_manager_does_not_read(
             notify("WATCHDOG=1")
         manager.settimeout(10)
         assert manager.recv(100) == b"WATCHDOG=1"
+
+
+@pytest.mark.parametrize(
+    ("environment", "limit_s"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "20000000"}, 20.0),
+        ({"WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "7"}, 20.0),
+        ({"WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "8"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+    ],
+)
+def test_watchdog_is_heeded_when_it_is_ours(
+    environment: dict[str, str], limit_s: float | None
+) -> None:
+    """A child of the daemon's inherits the variables, and is not meant."""
+    assert watchdog_s(environment, 7) == limit_s
+
+
+async def test_signs_of_life_come_for_as_long_as_the_loop_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one but many, and none where nobody wants any."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.setblocking(False)  # noqa: FBT003 - the socket's own signature
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.delenv("WATCHDOG_USEC", raising=False)
+        await keep_alive()
+        monkeypatch.setenv("WATCHDOG_USEC", "20000")
+        monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
+        living = asyncio.create_task(keep_alive())
+        loop = asyncio.get_running_loop()
+        beats = [await loop.sock_recv(manager, 100) for _ in range(3)]
+        living.cancel()
+    assert beats == [b"WATCHDOG=1"] * 3
