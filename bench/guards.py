@@ -42,6 +42,7 @@ from trainer_hooks.health.desk import PICK_UP_S
 from trainer_hooks.health.guards import Guards, Watched
 from trainer_hooks.health.own_time import WAIT_EVERY_STEPS
 from trainer_hooks.recorder import Recorder
+from trainer_hooks.roll_back import RollBack
 from trainer_hooks.world import World
 
 SIZES = (2, 4)
@@ -131,7 +132,7 @@ def watch_in_turns(root: Path, rounds: int, send: Callable[[Round], None]) -> No
     agreement = StepAgreement(world, lambda: None)
     agreement.start()
     model = DistributedDataParallel(nn.Linear(4, 4))
-    guards = Guards(Health(), lambda *_: None)
+    guards = Guards(Health(), RollBack())
     guards.start(Watched(model, world, root, 0, Recorder()))
     see = first_gradient_of(guards, model)
     alone = Backward()

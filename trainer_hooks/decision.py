@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from trainer_hooks.at_stop import ASSUMED_S, AtStop, Figures
 from trainer_hooks.errors import AgreementError
-from trainer_hooks.flag import StopNotice
+from trainer_hooks.flag import ROLL_BACK, StopNotice
 
 
 class Position(NamedTuple):
@@ -123,6 +123,11 @@ class Decision:
     """The numbers that say so, for people."""
     is_drill: bool = False
     """Nothing but drills is behind it."""
+
+    @property
+    def is_roll_back(self) -> bool:
+        """Whether nothing of what was reached is to be kept."""
+        return any(cause.startswith(ROLL_BACK) for cause in self.causes)
 
     def __str__(self) -> str:
         words = [f"decision={self.outcome}", *(["drill"] if self.is_drill else [])]

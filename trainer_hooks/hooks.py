@@ -85,7 +85,7 @@ class TrainerHooks:
             self._run.ending.refuse(error)
             raise
         self._always_stop = always_stop
-        self._guards = Guards(health, self._run.roll_back.ask)
+        self._guards = Guards(health, self._run.roll_back)
         self._has_begun = False
         self._step_log: StepLog | None = None
         self._handing = Handing(state, self._run.recorder.phases.note_wait)
@@ -140,7 +140,7 @@ class TrainerHooks:
             is_stopped = run.is_stopped_before_step()
             if run.saves is None:
                 return
-            if run.step >= until:
+            if run.step >= until and not run.is_rolled_back:  # else nothing of it is to count
                 finish(run, run.saves)
                 return
             if is_stopped:
@@ -167,7 +167,7 @@ class TrainerHooks:
                 return
             self._handing.end_step()
             run.recorder.note_step(run.step)
-            self._guards.end(run.step + 1)
+            self._guards.end(run.step + 1, is_last=run.step + 1 >= until)
             if self._step_log is not None:
                 self._step_log.write(run.step, until=until, committed=run.saves.committed_step)
             run.step += 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.decision import Decision
-from trainer_hooks.flag import ROLL_BACK, USER, StopNotice
+from trainer_hooks.flag import USER, StopNotice
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.results import Cause, RankResult, RankState, report_result
 
@@ -41,7 +41,7 @@ class Report:
             return
         is_own = own is not None and own.is_stop
         self._cause = Cause.THIS_NODE if is_own else Cause.OTHER_NODE
-        if any(cause == USER or cause.startswith(ROLL_BACK) for cause in stop.causes):
+        if USER in stop.causes or stop.is_roll_back:
             self._cause = Cause.JOB
 
     def instant(self, what: str) -> float | None:

@@ -45,6 +45,8 @@ class RollBack:
     def __init__(self) -> None:
         self.on_asked: Callable[[], None] = lambda: None
         """Has the ranks look at ``pending`` again."""
+        self.is_agreed: Callable[[], bool] = lambda: False
+        """Tells whether all ranks have agreed to stop."""
         self._asked: _Asked | None = None
 
     def ask(self, root: Place, onset_step: int, reason: str) -> None:
@@ -72,6 +74,11 @@ class RollBack:
         except CheckpointError as error:
             why = str(error)
         log.error("the run is not rolled back, and goes on: %s", why)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it was asked for, and the ranks have not agreed to stop yet."""
+        return self._asked is not None and not self.is_agreed()
 
     def pending(self, heard: StopNotice | None) -> StopNotice | None:
         """Return the notice in force: the roll-back, with the deadline of one that was heard."""
@@ -111,6 +118,20 @@ class RollBack:
             asked.good.step,
         )
         return True
+
+    def come_too_late(self) -> None:
+        """Say that the run has ended before it could be rolled back, if it was to be."""
+        asked = self._asked
+        if asked is not None:
+            log.error(
+                "the run has reached its end and is not rolled back: its last checkpoint holds "
+                "what was found (%s); start it again from step %d with "
+                "reprieve-trainer checkpoints rollback %s --before-step %d",
+                asked.reason,
+                asked.good.step,
+                asked.root,
+                asked.onset_step,
+            )
 
 
 def _parted(root: Place, onset_step: int) -> tuple[Checkpoint | None, list[SaveName]]:

@@ -108,6 +108,11 @@ class Run:
         """True once this rank has come to where all stop."""
         return self._stop is not None
 
+    @property
+    def is_rolled_back(self) -> bool:
+        """True once this rank has come to where all stop for a roll-back; the same on all ranks."""
+        return self._stop is not None and self._stop.is_roll_back
+
     def is_stopped_before_step(self) -> bool:
         """Pass the boundary before the next step, saving there if that is advised.
 
@@ -160,6 +165,8 @@ class Run:
         """Commit the save in flight, and leave with the others; tell whether it was waited for."""
         is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
         is_flushed = self.is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
+        if self.is_finished:
+            self.roll_back.come_too_late()
         is_rolled_back = not self.is_finished and self.roll_back.carry_out()
         self._lifeline.close(is_orderly=True)  # all is done that needs the others
         self._status.reach(TrainerState.SAVED)
@@ -195,6 +202,7 @@ class Run:
             lambda: figures_of(self.pace, self.until, self.saves),
         )
         self.roll_back.on_asked = self.agreement.notify
+        self.roll_back.is_agreed = lambda: self.agreement.stop is not None
         self.overdue = Overdue(threading.get_ident())
         self._hearing.start()
         self._status.start()

@@ -187,3 +187,32 @@ def test_run_goes_on_when_no_roll_back_is_wanted_or_the_loss_comes_back(
     assert "GUARD loss step=45" in job.log(0)
     assert "ROLLBACK" not in job.log(0)
     assert names_with(tiny.checkpoint_dir, Mark.QUARANTINED) == set()
+
+
+@pytest.mark.parametrize(
+    "corrupt_in", [58, pytest.param(53, marks=pytest.mark.slow)], ids=["last", "before-the-last"]
+)
+def test_run_is_not_finished_when_parameters_part_in_its_last_steps(
+    compared: Tiny, tmp_path: Path, corrupt_in: int
+) -> None:
+    """No step follows in which all could hear of it: the end awaits the comparison, and its ruling.
+
+    The run ends at 59, which is no tenth step: what it leaves is compared all the same.
+    """
+
+    def flip(rank: int, step: int, model: nn.Module) -> None:
+        if (rank, step) == (1, corrupt_in):
+            model.get_parameter("module.1.weight").data.view(torch.int32)[1, 1] ^= 1
+
+    short = replace(compared, steps=59, step_s=0.01)
+    job = start(replace(short, model_in_step=flip), tmp_path)
+    assert job.wait() == [75, 75], job.log(0)
+    assert "ROLLBACK to step 50: all ranks stop: parameters of ranks 0, 1 differ" in job.log(0)
+    assert stopped_at(job) == {"59"}
+    assert next(committed(compared.checkpoint_dir)).step == 50
+    [attempt] = read_ledger(compared.checkpoint_dir)
+    assert attempt.end is not None
+    assert attempt.end.outcome is Outcome.ROLLED_BACK
+    assert [(found.guard, found.step) for found in attempt.findings] == [("digest", 59)]
+    assert start(short, tmp_path).wait() == [0, 0]
+    assert next(committed(compared.checkpoint_dir)).step == 59

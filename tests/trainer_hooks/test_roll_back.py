@@ -65,6 +65,22 @@ def test_log_counts_what_is_in_quarantine_since_it_was_asked_for_and_before(
     assert len(names_with(tmp_path, Mark.QUARANTINED)) == 3
 
 
+def test_log_says_how_to_roll_back_when_the_run_has_reached_its_end_before(
+    tmp_path: Path, roll_back: RollBack, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its last checkpoint counts, and holds the difference. Where none was asked for, it is quiet."""
+    roll_back.come_too_late()
+    assert caplog.text == ""
+    commit_save(tmp_path, 10)
+    roll_back.ask(tmp_path, 15, "digest")
+    commit_save(tmp_path, 20)
+    roll_back.come_too_late()
+    assert f"reprieve-trainer checkpoints rollback {tmp_path} --before-step 15" in caplog.text
+    newest = latest_committed(tmp_path)
+    assert newest is not None
+    assert newest.step == 20
+
+
 def test_nothing_is_changed_when_no_checkpoint_is_old_enough(
     tmp_path: Path, roll_back: RollBack, caplog: pytest.LogCaptureFixture
 ) -> None:

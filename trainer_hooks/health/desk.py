@@ -74,6 +74,10 @@ class Desk:
         self._work.append(work)
         return True
 
+    def put_last(self, work: Work) -> None:
+        """Have something done after all that is on the desk, however much that is."""
+        self._work.append(work)
+
     def publish(self, finding: Finding) -> None:
         """Tell all ranks of a finding. Runs in the desk's thread."""
         self.store.append("health/findings", finding.encode())
@@ -104,10 +108,10 @@ class Desk:
             self._work.popleft()(self)
         if not is_idle or time.monotonic() >= self._next_look_s:
             self._next_look_s = time.monotonic() + LOOK_S
-            self._look()
+            self.look()
 
-    def _look(self) -> None:
-        """Take in what has been found since the last look."""
+    def look(self) -> None:
+        """Take in what has been found since the last look. Runs in the desk's thread."""
         if time.monotonic() >= self._next_chore_s:
             self._next_chore_s = time.monotonic() + LOOK_S
             self._chore(self)

@@ -1,10 +1,9 @@
 """Guards: those that a run has, as its loop sees them."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol
 
 from torch import nn
 
@@ -18,13 +17,12 @@ from trainer_hooks.health.own_time import OwnTime, Seen
 from trainer_hooks.health.rank_phases import RankPhases
 from trainer_hooks.health.replica_check import ReplicaCheck
 from trainer_hooks.health.replicas import replicated
+from trainer_hooks.health.settle import RollsBack, settle
 from trainer_hooks.health.slow_ranks import SlowRanks
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
-
-AskRollBack: TypeAlias = Callable[[Place, int, str], None]
 
 _NODES_FAULT = (Guard.STRAGGLER, Guard.DIGEST)
 
@@ -54,6 +52,13 @@ class Health:
             raise ConfigError("roll_back needs compare_every: only a comparison can fail")
 
 
+class AsksRollBack(RollsBack, Protocol):
+    """Who is asked to have the run forget what it has done from a step on. Only rank 0 asks."""
+
+    def ask(self, root: Place, onset_step: int, reason: str) -> None:
+        """Ask for it: where the run's checkpoints are, from which step on, and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """What is watched: one start of a run, on one rank."""
@@ -72,13 +77,12 @@ class Guards:
 
     Args:
         health: What is watched; None stands for nothing, and costs nothing.
-        ask_roll_back: Called on rank 0 to have the run forget what it has done from a step on, and
-            told where its checkpoints are, which step, and why.
+        roll_back: Asked to have the run forget what it has done from a step on.
     """
 
-    def __init__(self, health: Health | None, ask_roll_back: AskRollBack) -> None:
+    def __init__(self, health: Health | None, roll_back: AsksRollBack) -> None:
         self._health = health
-        self._ask_roll_back = ask_roll_back
+        self._roll_back = roll_back
         self._slow_ranks: SlowRanks | None = None
         self._replicas: ReplicaCheck | None = None
         self._figures: Figures | None = None
@@ -103,12 +107,19 @@ class Guards:
         if self._slow_ranks is not None:
             self._slow_ranks.own.begin()
 
-    def end(self, step: int) -> None:
-        """Note that a step is over, after which ``step`` are finished."""
+    def end(self, step: int, *, is_last: bool = False) -> None:
+        """Note that a step is over, after which ``step`` are finished.
+
+        Args:
+            step: Steps finished.
+            is_last: Whether the run ends with them: then it is awaited what is found in them.
+        """
         if self._slow_ranks is not None:
             self._slow_ranks.end(step)
         if self._replicas is not None:
-            self._replicas.end(step)
+            self._replicas.end(step, is_last=is_last)
+        if is_last and self._desk is not None:
+            settle(self._desk, step, self._roll_back)
 
     def watch(self, step: int, loss: Figure | None, grad_norm: Figure | None) -> None:
         """Take in figures of the step under way, after ``step`` that are finished."""
@@ -143,7 +154,7 @@ class Guards:
         if is_wanted.get(finding.guard, False):
             # What was resumed from was alike on all ranks, whatever is compared since.
             onset_step = max(run.resumed_step, good_step) + 1
-            self._ask_roll_back(run.root, onset_step, finding.text)
+            self._roll_back.ask(run.root, onset_step, finding.text)
 
 
 def _slow_ranks(run: Watched, desk: Desk) -> SlowRanks | None:

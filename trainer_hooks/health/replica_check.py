@@ -38,9 +38,14 @@ class ReplicaCheck:
         self._every_steps = every_steps
         self._desk = desk
 
-    def end(self, step: int) -> None:
-        """Look at the parameters as they are after ``step`` steps, if it is time to."""
-        if step % self._every_steps == 0:
+    def end(self, step: int, *, is_last: bool) -> None:
+        """Look at the parameters as they are after ``step`` steps, if it is time to.
+
+        Args:
+            step: Steps finished.
+            is_last: Whether the run ends with them: what it leaves is looked at in any case.
+        """
+        if is_last or step % self._every_steps == 0:
             self._desk.put(partial(self._compare, step, digest(self._parameters)))
 
     def _compare(self, step: int, sums: torch.Tensor, desk: Desk) -> None:
