@@ -17,10 +17,10 @@ from trainer_hooks.waste.montecarlo import (
     Progress,
     Sample,
     Work,
-    check_playable,
     committed,
     draw_starts,
 )
+from trainer_hooks.waste.playable import check_playable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def simulate_fleet(
     Raises:
         ConfigError: The job makes next to no progress, or there is no run to play.
     """
-    check_playable(work.costs, work.interval_s, runs)
+    check_playable(work.costs, work.interval_s, work.productive_s, runs, has_fleet=True)
     played = _Runs(work, fleet, runs, np.random.default_rng(seed))
     while played.going.size:
         played.start()

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer_hooks.errors import ConfigError
-from trainer_hooks.waste.interval import HOPELESS, Costs, slowdown
+from trainer_hooks.waste.interval import Costs, slowdown
+from trainer_hooks.waste.playable import check_playable
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -43,6 +44,11 @@ class Work:
             value = getattr(self, name)
             if not 0 < value < math.inf:
                 raise ConfigError(f"{name} has to be a positive number, not {value}")
+        if not 0.1 <= self.weibull_shape <= 100:
+            raise ConfigError(
+                f"weibull_shape is from 0.1 to 100, not {self.weibull_shape}: beyond that "
+                "interruptions come all at once, or by the clock"
+            )
 
     @property
     def segments(self) -> int:
@@ -106,7 +112,7 @@ def simulate(work: Work, *, runs: int, seed: int, progress: Progress = lambda _:
     Raises:
         ConfigError: The job makes next to no progress, or there is no run to play.
     """
-    check_playable(work.costs, work.interval_s, runs)
+    check_playable(work.costs, work.interval_s, work.productive_s, runs, has_fleet=False)
     draw = np.random.default_rng(seed)
     expected = work.productive_s * slowdown(work.costs, work.interval_s) / work.costs.mtbi_s
     width = max(16, min(CELLS, math.ceil(expected + 4 * math.sqrt(expected))))
@@ -127,22 +133,6 @@ def simulate(work: Work, *, runs: int, seed: int, progress: Progress = lambda _:
         waiting_s=np.zeros(runs),
         elapsed_s=productive_s + save_s + rework_s + restart_s,
     )
-
-
-def check_playable(costs: Costs, interval_s: float, runs: int) -> None:
-    """Refuse what would take for ever.
-
-    Raises:
-        ConfigError: It would.
-    """
-    if runs < 1:
-        raise ConfigError(f"at least 1 run has to be played, not {runs}")
-    slow = slowdown(costs, interval_s)
-    if not slow <= HOPELESS:
-        raise ConfigError(
-            f"the job pays {slow:.3g} hours for one of progress: no run is played to its end; "
-            "save more often, restart faster or use fewer nodes"
-        )
 
 
 def draw_starts(

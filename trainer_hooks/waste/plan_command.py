@@ -8,13 +8,12 @@ from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.article import rows
 from trainer_hooks.waste.article_text import article_text
 from trainer_hooks.waste.history import Measured
-from trainer_hooks.waste.interval import HOPELESS
 from trainer_hooks.waste.pilot import read_pilot
 from trainer_hooks.waste.plan import Plan, make_plan, with_waiting
 from trainer_hooks.waste.plan_inputs import inputs_from
 from trainer_hooks.waste.plan_json import article_json, plan_json
 from trainer_hooks.waste.plan_text import plan_text
-from trainer_hooks.waste.played import Assumed, Chance, play, replay
+from trainer_hooks.waste.played import Assumed, Chance, is_playable, play, replay
 from trainer_hooks.waste.progress import ProgressBar
 from trainer_hooks.waste.report import make_report
 from trainer_hooks.waste.traces import read_trace
@@ -45,7 +44,7 @@ def run_plan(options: argparse.Namespace) -> str:
         is_released_while_waiting=options.release_while_waiting,
     )
     replayed = None if trace is None else replay(plan, trace, assumed)
-    chance = _chance(plan, assumed, is_asked_for=options.runs is not None)
+    chance = _chance(plan, assumed, is_asked_for=_is_asked_for(options))
     if chance is not None and assumed.capacity_wait_s:
         plan = with_waiting(plan, chance.slowdown.mean, chance.split)
     if options.plot is not None:
@@ -65,11 +64,16 @@ def _measured(options: argparse.Namespace) -> Measured | None:
     return None if options.ledger is None else make_report(options.ledger).measured
 
 
+def _is_asked_for(options: argparse.Namespace) -> bool:
+    """Tell whether runs have to be played: without them nothing would come of what was said."""
+    return options.runs is not None or options.capacity_wait > 0
+
+
 def _chance(plan: Plan, assumed: Assumed, *, is_asked_for: bool) -> Chance | None:
-    if not assumed.runs or (plan.slowdown > HOPELESS and not is_asked_for):
+    if not assumed.runs or (not is_asked_for and not is_playable(plan, assumed)):
         return None
     if find_spec("numpy") is None:
-        if is_asked_for or assumed.capacity_wait_s:
+        if is_asked_for:
             raise ConfigError("playing runs at random needs numpy, of reprieve's extra [torch]")
         return None
     return play(plan, assumed, ProgressBar("playing runs"))

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.inputs import Inputs
 from trainer_hooks.waste.interval import Split, slowdown, young_s
 from trainer_hooks.waste.levels import pair_loss_probability
 from trainer_hooks.waste.plan import Plan, cost_of
+from trainer_hooks.waste.playable import check_playable
 from trainer_hooks.waste.replay import Replay, Size, replay_capacity, replay_losses
 from trainer_hooks.waste.traces import Trace
 
@@ -45,6 +47,17 @@ class Assumed:
     capacity_wait_s: float = 0.0
     least_nodes: int | None = None
     is_released_while_waiting: bool = False
+
+
+def is_playable(plan: Plan, assumed: Assumed) -> bool:
+    """Tell whether runs of a plan can be played in minutes. Needs no numpy."""
+    inputs, has_fleet = plan.inputs, assumed.capacity_wait_s > 0
+    work = inputs.costs, plan.interval_s, inputs.productive_s
+    try:
+        check_playable(*work, assumed.runs, has_fleet=has_fleet)
+    except ConfigError:
+        return False
+    return True
 
 
 def play(plan: Plan, assumed: Assumed, progress: "Progress") -> Chance:

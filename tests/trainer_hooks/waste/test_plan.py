@@ -100,8 +100,8 @@ def test_no_unit_is_offered_when_there_is_nothing_to_take_away() -> None:
 def test_units_are_in_three_digits_when_a_run_has_measured_them() -> None:
     """A clock's digits are no knowledge, and break the table."""
     measured = Costs(stall_s=0.0034567891, mtbi_s=2250, restart_s=0.1234567, commit_lag_s=0.7654321)
-    whats = [unit.what for unit in make_plan(inputs(measured)).units]
-    assert whats == [
+    named = [unit.what for unit in make_plan(inputs(measured)).units]
+    assert named == [
         "0.00173 s less of C",
         "0.765 s less of D",
         "0.123 s less of R",
