@@ -68,7 +68,7 @@ def test_log_counts_what_is_in_quarantine_since_it_was_asked_for_and_before(
 def test_log_says_how_to_roll_back_when_the_run_has_reached_its_end_before(
     tmp_path: Path, roll_back: RollBack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its last checkpoint counts, and holds the difference. Where none was asked for, it is quiet."""
+    """Its last checkpoint counts, with the difference. Where none was asked for, it is quiet."""
     roll_back.come_too_late()
     assert caplog.text == ""
     commit_save(tmp_path, 10)
