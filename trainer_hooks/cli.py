@@ -23,6 +23,7 @@ from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
+from trainer_hooks.untrusted import harmless
 from trainer_hooks.waste.flag_types import count, positive
 from trainer_hooks.waste.plan_flags import add_plan_command
 from trainer_hooks.waste.report_command import add_report_command, run_report
@@ -71,7 +72,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _run(options, torchruns)
     except TrainerHooksError as error:
-        print(f"reprieve-trainer: {error}", file=sys.stderr)  # noqa: T201 - a command line speaks
+        said = harmless(f"reprieve-trainer: {error}")
+        print(said, file=sys.stderr)  # noqa: T201 - a command line speaks
         is_launch = options.command == "launch"
         return EXIT_CONFIG if is_launch or isinstance(error, ConfigError) else FAILED
 

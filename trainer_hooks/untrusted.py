@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import TypeAlias
 from trainer_hooks.errors import UntrustedFileError
 
 _OUR_OWN = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+_UPSETTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, with which escape codes begin, and what turns the direction of writing."""
 
 MAX_DEPTH = 32
 """Deeper nesting than any file of ours has, far below what Python's parser can take."""
@@ -92,6 +96,16 @@ def _check_plain(path: Path, found: os.stat_result, max_links: int) -> None:
     # A writer that renames over the file leaves its old inode with 0 links: that is fine.
     if found.st_nlink > max_links:
         raise UntrustedFileError(f"{path} has {found.st_nlink} hard links")
+
+
+def in_one_line(text: str) -> str:
+    """Escape what a file may hold to upset a terminal, or to look like a line of ours."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def harmless(text: str) -> str:
+    """Escape what upsets a terminal, and leave lines, and tabs in them, as they are."""
+    return _UPSETTING.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def is_deeper(value: Json, limit: int) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.leaks import open_descriptors
 from trainer_hooks.errors import UntrustedFileError
-from trainer_hooks.untrusted import MAX_DEPTH, read_json_object
+from trainer_hooks.untrusted import MAX_DEPTH, harmless, in_one_line, read_json_object
 
 LIMIT = 1024
 
@@ -165,3 +165,10 @@ def test_file_is_read_or_refused_when_its_bytes_are_anything(
     path.write_bytes(data)
     with contextlib.suppress(UntrustedFileError):
         assert read(path) == json.loads(data)
+
+
+def test_terminal_is_safe_when_a_text_holds_anything() -> None:
+    """Lines and tabs stay, as does what other scripts need; escape codes become letters."""
+    assert harmless("a\tb\nc äöü 漢字") == "a\tb\nc äöü 漢字"
+    assert harmless("\x1b[2J\r\x9b1m\x7f\u202egpj") == r"\x1b[2J\r\x9b1m\x7f\u202egpj"
+    assert in_one_line("a\nb\x1b") == r"a\nb\x1b"

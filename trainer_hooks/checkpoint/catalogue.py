@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from trainer_hooks.checkpoint.commit import CommitMarker
-from trainer_hooks.checkpoint.latest import Checkpoint, examined, read_marker
+from trainer_hooks.checkpoint.latest import Checkpoint, examined
 from trainer_hooks.checkpoint.layout import SaveName
+from trainer_hooks.checkpoint.marker import read_marker
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.pins import pinned
 from trainer_hooks.checkpoint.place import Place, bytes_in
 from trainer_hooks.checkpoint.removal import was_committed
-from trainer_hooks.errors import UncommittedError
+from trainer_hooks.errors import CheckpointError, UncommittedError
 from trainer_hooks.untrusted import Json
 
 
@@ -61,28 +62,42 @@ def catalogue(root: Place) -> list[Entry]:
     """
     pins = pinned(root, datetime.now(UTC))
     quarantined = names_with(root, Mark.QUARANTINED)
-    entries = []
-    for name, found in examined(root):
-        verified = read_mark(root, Mark.VERIFIED, name)
-        state, reason = _state(root, name, found, verified)
-        if name in quarantined:
-            why = read_mark(root, Mark.QUARANTINED, name).get("reason")
-            state, reason = SaveState.QUARANTINED, str(why or "no reason was given")
-        marker = _marker(root / str(name))
-        entries.append(
-            Entry(
-                name=name,
-                step=name.step,
-                state=state,
-                reason=reason,
-                world_size=None if marker is None else marker.world_size,
-                bytes=bytes_in(root / str(name)),
-                created=None if marker is None else marker.created,
-                pinned=pins.get(name),
-                verified=_verified(verified),
-            )
-        )
-    return entries
+    try:
+        return [
+            _entry(root, name, found, pinned=pins.get(name), is_quarantined=name in quarantined)
+            for name, found in examined(root)
+        ]
+    except OSError as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(f"{root} cannot be read: {error}") from error
+
+
+def _entry(
+    root: Place,
+    name: SaveName,
+    found: Checkpoint | UncommittedError,
+    *,
+    pinned: str | None,
+    is_quarantined: bool,
+) -> Entry:
+    verified = read_mark(root, Mark.VERIFIED, name)
+    state, reason = _state(root, name, found, verified)
+    if is_quarantined:
+        why = read_mark(root, Mark.QUARANTINED, name).get("reason")
+        state, reason = SaveState.QUARANTINED, str(why or "no reason was given")
+    marker = _marker(root / str(name))
+    return Entry(
+        name=name,
+        step=name.step,
+        state=state,
+        reason=reason,
+        world_size=None if marker is None else marker.world_size,
+        bytes=bytes_in(root / str(name)),
+        created=None if marker is None else marker.created,
+        pinned=pinned,
+        verified=_verified(verified),
+    )
 
 
 def _state(

@@ -4,6 +4,7 @@ No collective, and no rename of what is committed: the marker is created last, w
 it is absent; ``LATEST`` follows. ``docs/commit-protocol.md`` has the argument for each crash.
 """
 
+import contextlib
 import errno
 import logging
 import re
@@ -94,7 +95,8 @@ def start_attempt(root: Place) -> Attempt:
             except FileExistsError:
                 continue  # somebody else has just taken it
             for older in known:
-                (attempts / str(older)).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # the number is ours, whatever lies there
+                    (attempts / str(older)).unlink(missing_ok=True)
             return attempt
     except OSError as error:
         kind = DirectoryError if error.errno in _LASTING else CheckpointError

@@ -40,6 +40,8 @@ def refuse_export(root: Place) -> None:
 def origin_of(path: Place) -> str | None:
     """Return what checkpoint a file was exported from; None for any other file."""
     try:
+        if not path.is_file():  # to open a fifo is to wait for who writes to it
+            return None
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(length)) if length < MAX_HEADER_BYTES else None

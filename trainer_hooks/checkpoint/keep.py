@@ -56,10 +56,18 @@ def _is_later(one: SaveName, other: SaveName) -> bool:
 
 
 def _rungs(whole: Iterable[Checkpoint], form: str) -> list[tuple[str, SaveName]]:
-    """Return the latest checkpoint of each hour or day that has one, newest first."""
+    """Return the latest checkpoint of each hour or day that has one, newest first.
+
+    Which rung is newer the checkpoints say, and not the hours: a node whose clock is years ahead
+    would otherwise hold a rung for years, and one that is behind would never have any.
+    """
     rungs: dict[str, SaveName] = {}
     for found in whole:
         name = found.marker.name
         rung = datetime.fromisoformat(found.marker.created).astimezone(UTC).strftime(form)
-        rungs[rung] = max(rungs.get(rung, name), name, key=lambda n: (n.attempt.number, n.step))
-    return sorted(rungs.items(), reverse=True)
+        rungs[rung] = max(rungs.get(rung, name), name, key=_lateness)
+    return sorted(rungs.items(), key=lambda of: _lateness(of[1]), reverse=True)
+
+
+def _lateness(name: SaveName) -> tuple[int, int]:
+    return name.attempt.number, name.step

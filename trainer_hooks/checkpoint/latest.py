@@ -9,26 +9,20 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import CommitMarker
-from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
-from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file, unsealed
+from trainer_hooks.checkpoint.layout import SaveName, saves
+from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file
+from trainer_hooks.checkpoint.marker import read_marker
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
-from trainer_hooks.checkpoint.place import ObjectPlace, Place, read_json, sizes_in
-from trainer_hooks.checkpoint.removal import TOMBSTONE, was_committed
+from trainer_hooks.checkpoint.place import ObjectPlace, Place, sizes_in
+from trainer_hooks.checkpoint.removal import was_committed
 from trainer_hooks.checkpoint.shards import READERS
-from trainer_hooks.errors import CheckpointError, UncommittedError, UntrustedFileError
-from trainer_hooks.untrusted import Json
+from trainer_hooks.errors import CheckpointError, UncommittedError
+from trainer_hooks.untrusted import in_one_line
 
 log = logging.getLogger(__name__)
-
-MAX_DURATION_S = 1e6
-"""Eleven days: no save takes that."""
-
-MAX_MARKER_BYTES = 64 * 1024 * 1024
-"""About 400,000 files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +56,26 @@ def committed(root: Place) -> Iterator[Checkpoint]:
     Raises:
         CheckpointError: It cannot be told what is there, or what is in quarantine.
     """
+    for found in judged(root):
+        if isinstance(found, Checkpoint):
+            yield found
+        else:
+            log.warning("passed over %s", found)
+
+
+def judged(root: Place) -> Iterator[Checkpoint | str]:
+    """Yield for each save, newest first, the checkpoint to resume from, or why it is passed over.
+
+    Raises:
+        CheckpointError: It cannot be told what is there, or what is in quarantine.
+    """
     quarantined = names_with(root, Mark.QUARANTINED)
     for name, found in examined(root):
         if isinstance(found, UncommittedError):
-            log.warning("passed over %s", found)
+            yield str(found)
         elif name in quarantined:
             why = read_mark(root, Mark.QUARANTINED, name).get("reason")
-            log.warning("passed over %s: in quarantine: %s", found.path, why)
+            yield f"{found.path}: in quarantine: {in_one_line(str(why))}"
         else:
             yield found
 
@@ -117,24 +124,6 @@ def open_checkpoint(path: Place) -> Checkpoint:
     return Checkpoint(path=path, marker=marker)
 
 
-def read_marker(path: Place) -> CommitMarker:
-    """Return what the marker in a directory says, whether its files are there or not.
-
-    Raises:
-        UncommittedError: There is none that can be used; the message says why.
-    """
-    name = SaveName.parse(path.name)
-    if name is None or path.is_symlink() or not path.is_dir():
-        raise UncommittedError(f"{path}: not a directory of ours")
-    try:
-        data = read_json(path / MARKER, max_bytes=MAX_MARKER_BYTES)
-    except FileNotFoundError as error:
-        raise UncommittedError(f"{path}: no commit marker, the save never finished") from error
-    except UntrustedFileError as error:
-        raise UncommittedError(f"{path}: unusable commit marker: {error}") from error
-    return _parse_marker(path, name, data)
-
-
 def damaged_files(
     checkpoint: Checkpoint,
     *,
@@ -147,6 +136,9 @@ def damaged_files(
     Each rank calls it with its own share, so that each file is read by exactly one of them.
     ``on_bytes`` is told how many have been read since the last time, to show how far it is; of
     objects in a bucket by several threads.
+
+    Raises:
+        CheckpointError: A store is in trouble, or refuses: that says nothing of what it holds.
     """
     mine = checkpoint.marker.files[share::shares]
     if isinstance(checkpoint.path, ObjectPlace):  # where the first byte is slow, and many are not
@@ -156,58 +148,6 @@ def damaged_files(
             )
         return [entry.name for entry, is_intact in zip(mine, intact, strict=True) if not is_intact]
     return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry, on_bytes)]
-
-
-def _parse_marker(path: Place, name: SaveName, data: dict[str, Json]) -> CommitMarker:
-    if data == TOMBSTONE:
-        raise UncommittedError(f"{path}: it is being deleted")
-    body = unsealed(data)
-    if body is None:
-        raise UncommittedError(f"{path}: the commit marker is damaged, its digest differs")
-    match body:
-        case {
-            "schema": 1,
-            "step": int(step),
-            "attempt": str(attempt),
-            "world_size": int(world_size),
-            "save_every_steps": int(save_every_steps),
-            "created": str(created),
-            "files": list(files),
-        }:
-            if (step, attempt) != (name.step, str(name.attempt)):
-                raise UncommittedError(f"{path}: the marker is of step {step}, attempt {attempt}")
-            if not _is_instant(created):
-                raise UncommittedError(f"{path}: unusable commit marker: created is no instant")
-            return CommitMarker(
-                name=name,
-                world_size=world_size,
-                save_every_steps=save_every_steps,
-                took_s=_duration_s(body.get("took_s")),
-                created=created,
-                files=_read_entries(path, files),
-            )
-    raise UncommittedError(f"{path}: unusable commit marker: not one of schema 1")
-
-
-def _duration_s(value: Json) -> float | None:
-    """Return a duration; None for what is none, which costs a plan and not the checkpoint."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < MAX_DURATION_S else None
-
-
-def _is_instant(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
-def _read_entries(path: Place, files: list[Json]) -> tuple[FileEntry, ...]:
-    try:
-        return tuple(FileEntry.from_json(entry) for entry in files)
-    except ValueError as error:
-        raise UncommittedError(f"{path}: unusable commit marker: {error}") from error
 
 
 def _check_file(path: Path, entry: FileEntry) -> None:
@@ -239,5 +179,9 @@ def _check_size(path: Place, entry: FileEntry, size: int) -> None:
 def _is_intact(path: Place, entry: FileEntry, on_bytes: Callable[[int], object]) -> bool:
     try:
         return digest_of_file(path / entry.name, on_bytes) == entry.digest
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError as error:
+        if isinstance(path, ObjectPlace):
+            raise CheckpointError(f"{path / entry.name} cannot be read: {error}") from error
+        return False  # a disk that cannot give it back has lost it

@@ -172,7 +172,7 @@ class _Loading:
 def _tried(stage: Callable[[], None]) -> str | None:
     try:
         stage()
-    except CheckpointError as error:
+    except (CheckpointError, OSError) as error:  # on this rank alone: the others wait for it
         return str(error)
     return None
 

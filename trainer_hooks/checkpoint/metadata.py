@@ -23,6 +23,7 @@ from torch.futures import Future
 from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.checkpoint.shards import Item, Shards
 from trainer_hooks.errors import CheckpointError
+from trainer_hooks.untrusted import in_one_line
 
 _KNOWN = {
     "torch.distributed.checkpoint.metadata": {
@@ -114,7 +115,9 @@ class SafeReader(FileSystemReader):
             _refuse_bomb(data)
             metadata = _IndexUnpickler(io.BytesIO(data)).load()
         except Exception as error:  # what damage to a pickle raises is not to be foreseen
-            raise CheckpointError(f"{path} is not an index of tensors: {error}") from error
+            raise CheckpointError(
+                f"{path} is not an index of tensors: {in_one_line(str(error))}"
+            ) from error
         if not isinstance(metadata, Metadata):
             raise CheckpointError(
                 f"{path} holds {type(metadata).__name__}, not an index of tensors"

@@ -13,6 +13,7 @@ from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.place import Place, read_json
 from trainer_hooks.errors import CheckpointError, UntrustedFileError
+from trainer_hooks.untrusted import in_one_line
 
 READERS = ".reading"
 """A file for each reader, ``NAME.TOKEN``: several may read one checkpoint at a time."""
@@ -31,7 +32,8 @@ def pinned(root: Place, now: datetime) -> dict[SaveName, str]:
     """
     read = dict.fromkeys(_being_read(root, now), "being read")
     pins = names_with(root, Mark.PINNED)
-    return read | {n: str(read_mark(root, Mark.PINNED, n).get("reason", "pinned")) for n in pins}
+    said = {n: str(read_mark(root, Mark.PINNED, n).get("reason", "pinned")) for n in pins}
+    return read | {name: in_one_line(why) for name, why in said.items()}
 
 
 @contextlib.contextmanager

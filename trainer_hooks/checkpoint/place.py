@@ -200,6 +200,8 @@ def is_there(place: Place) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
+        if error.errno == errno.ELOOP:  # it lies behind a link that leads to itself
+            return False
         raise CheckpointError(f"{place} cannot be looked at: {error.strerror}") from error
     return True
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from trainer_hooks.checkpoint.commit import start_attempt
-from trainer_hooks.checkpoint.latest import committed
+from trainer_hooks.checkpoint.latest import Checkpoint, judged
 from trainer_hooks.checkpoint.layout import MARKER, SaveName, saves
 from trainer_hooks.checkpoint.marks import Mark, names_with, put_mark
 from trainer_hooks.checkpoint.place import Place, is_there
@@ -33,7 +33,8 @@ def roll_back(root: Place, before_step: int, reason: str) -> list[SaveName]:
     Raises:
         CheckpointError: No checkpoint before that step is whole; nothing was changed.
     """
-    if all(found.step >= before_step for found in committed(root)):
+    whole = (found for found in judged(root) if isinstance(found, Checkpoint))
+    if all(found.step >= before_step for found in whole):
         raise CheckpointError(
             f"no checkpoint before step {before_step} is whole in {root}: nothing was changed"
         )

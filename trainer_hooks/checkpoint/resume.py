@@ -185,13 +185,13 @@ def _damage(path: Place, world: World, verify: Verify) -> list[str]:
     """Digest this rank's share of the files, so that each is read by exactly one rank."""
     try:
         checkpoint = open_checkpoint(path)
-    except CheckpointError as error:
+        if verify is Verify.SIZES:
+            small = [entry for entry in checkpoint.marker.files if not is_shard(entry.name)]
+            marker = replace(checkpoint.marker, files=tuple(small))
+            checkpoint = replace(checkpoint, marker=marker)
+        damaged = damaged_files(checkpoint, share=world.rank, shares=world.size)
+    except (CheckpointError, OSError) as error:
         return [f"rank {world.rank}: {error}"]
-    if verify is Verify.SIZES:
-        small = [entry for entry in checkpoint.marker.files if not is_shard(entry.name)]
-        marker = replace(checkpoint.marker, files=tuple(small))
-        checkpoint = replace(checkpoint, marker=marker)
-    damaged = damaged_files(checkpoint, share=world.rank, shares=world.size)
     return [f"{name} is damaged, its digest differs" for name in damaged]
 
 

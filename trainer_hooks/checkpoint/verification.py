@@ -9,7 +9,8 @@ from trainer_hooks.checkpoint.latest import damaged_files, open_checkpoint
 from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.marks import Mark, put_mark, read_mark
 from trainer_hooks.checkpoint.pins import reading
-from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.checkpoint.place import ObjectPlace, Place
+from trainer_hooks.checkpoint.removal import was_committed
 from trainer_hooks.errors import CheckpointError, UncommittedError
 
 
@@ -28,11 +29,18 @@ def verify(
     """Look at a save; return what is wrong with it: nothing if it is a good checkpoint.
 
     The verdict is kept where it can be written, for ``ls``; a good one does not displace one of
-    a closer look. Retention leaves the checkpoint alone meanwhile.
+    a closer look. None is kept of what is no checkpoint: it may be one in a moment, and a good one.
+    Retention leaves the checkpoint alone meanwhile.
+
+    Raises:
+        CheckpointError: It cannot be told what it is: a store is in trouble, say.
     """
-    now = datetime.now(UTC)
+    now, path = datetime.now(UTC), root / str(name)
+    is_one = was_committed(path)
     with reading(root, name, now):
-        damage = _look(root / str(name), level, on_bytes)
+        damage = _look(path, level, on_bytes)
+    if not is_one or not was_committed(path):
+        return damage
     if level is Level.LOAD or damage or read_mark(root, Mark.VERIFIED, name).get("level") != "load":
         at = now.isoformat(timespec="seconds")
         with contextlib.suppress(CheckpointError):  # read-only storage is verified all the same
@@ -58,5 +66,7 @@ def _look(path: Place, level: Level, on_bytes: Callable[[int], object]) -> list[
     try:
         load_all(checkpoint, on_bytes)
     except CheckpointError as error:
+        if isinstance(path, ObjectPlace) and isinstance(error.__cause__, OSError):
+            raise  # the store is in trouble, and the checkpoint may be good
         return [str(error).removeprefix(f"{path}: ")]
     return []

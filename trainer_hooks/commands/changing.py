@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from trainer_hooks.checkpoint.keep import Keep
-from trainer_hooks.checkpoint.latest import latest_committed
+from trainer_hooks.checkpoint.latest import Checkpoint, judged
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.quarantine import quarantine, roll_back
@@ -77,7 +77,7 @@ def _lines(found: Survey) -> list[str]:
 
 
 def _show_newest(root: Place) -> None:
-    newest = latest_committed(root)
+    newest = next((found for found in judged(root) if isinstance(found, Checkpoint)), None)
     if newest is None:
         show("no committed checkpoint is left: the job will not start over what is there")
     else:

@@ -11,6 +11,7 @@ from trainer_hooks.commands.changing import (
 )
 from trainer_hooks.commands.exporting import export_checkpoint
 from trainer_hooks.commands.judging import list_checkpoints, verify_checkpoints
+from trainer_hooks.errors import CheckpointError, TrainerHooksError
 
 _ACTS = {
     "ls": list_checkpoints,
@@ -31,4 +32,9 @@ def run_checkpoints(options: Namespace) -> int:
         CheckpointError: It could not be done.
     """
     options.directory = place_of(options.directory)
-    return _ACTS[options.act](options)
+    try:
+        return _ACTS[options.act](options)
+    except TrainerHooksError:
+        raise
+    except OSError as error:  # what no part of it takes for an answer: a store that has gone, say
+        raise CheckpointError(f"{options.directory} cannot be used: {error}") from error

@@ -13,12 +13,12 @@ def saves_in(root: Place) -> list[SaveName]:
     Raises:
         ConfigError: There is no such directory: a wrong path must not look like an empty one.
     """
-    if not root.is_dir():
-        raise ConfigError(f"{root} is no directory")
     try:
-        return saves(root)
+        if root.is_dir():
+            return saves(root)
     except OSError as error:
         raise ConfigError(f"{root} cannot be read: {error.strerror}") from error
+    raise ConfigError(f"{root} is no directory")
 
 
 def chosen(root: Place, words: Sequence[str]) -> list[SaveName]:

@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 
 from trainer_hooks.checkpoint.catalogue import SaveState, catalogue
 from trainer_hooks.checkpoint.layout import SaveName
+from trainer_hooks.checkpoint.removal import was_committed
 from trainer_hooks.checkpoint.verification import Level, verify
 from trainer_hooks.commands.choosing import chosen, saves_in
 from trainer_hooks.commands.listing import table
 from trainer_hooks.commands.progress import progress
 from trainer_hooks.commands.show import show
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.untrusted import in_one_line
 
 GOOD, BAD = 0, 1
 
@@ -39,10 +41,14 @@ def verify_checkpoints(options: Namespace) -> int:
         # Every byte is read twice: for its digest, and to load it.
         with progress(str(name), 2 * sizes.get(name, 0)) as on_bytes:
             damage = verify(root, name, level, on_bytes)
+        if damage and not options.names and not was_committed(root / str(name)):
+            if not options.json:
+                show(f"{name}  deleted meanwhile")
+            continue
         is_good = is_good and not damage
         verdicts.append({"name": str(name), "level": level, "damage": damage})
         if not options.json:
-            show(f"{name}  {'; '.join(damage) or f'good ({level})'}")
+            show(in_one_line(f"{name}  {'; '.join(damage) or f'good ({level})'}"))
     if options.json:
         show(json.dumps(verdicts, indent=1))
     elif not names:

@@ -6,12 +6,13 @@ from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
-from trainer_hooks.commands.show import in_one_line, show
+from trainer_hooks.commands.show import show
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.manifest.document import MAX_BYTES
 from trainer_hooks.manifest.finding import Finding, Weight
 from trainer_hooks.manifest.lint import lint
 from trainer_hooks.manifest.request import platform_named
+from trainer_hooks.untrusted import in_one_line
 
 GOOD, BAD = 0, 1
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from trainer_hooks.checkpoint.catalogue import Entry
-from trainer_hooks.commands.show import in_one_line
+from trainer_hooks.untrusted import in_one_line
 
 _HEADS = ("NAME", "STATE", "RANKS", "SIZE", "AGE", "VERIFIED", "NOTE")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -131,3 +131,14 @@ def test_rule_is_refused_when_it_makes_no_sense(numbers: dict[str, int]) -> None
     """save_total_limit=0 deletes everything elsewhere (transformers#25129)."""
     with pytest.raises(ConfigError, match="at least the last checkpoint is kept"):
         Keep(**numbers)
+
+
+def test_newest_rungs_are_kept_when_a_clock_has_jumped() -> None:
+    """Years ahead for a while, and years back: neither holds a rung for ever, nor has none."""
+    ahead = checkpoint(50, after=timedelta(days=9000))
+    usual = [checkpoint(100 + i, after=timedelta(hours=i)) for i in range(3)]
+    back = checkpoint(200, 2, after=timedelta(days=-9000))
+    newest = checkpoint(210, 2, after=timedelta(days=-9000, hours=1))
+    found = [ahead, *usual, back, newest]
+    assert kept(found, Keep(last=1, hourly=3)) == [(210, 2), (200, 2), (102, 1)]
+    assert kept(found, Keep(last=1, daily=2)) == [(210, 2), (102, 1)]

@@ -1,5 +1,6 @@
 """Looking at a checkpoint: by its lengths, and by loading every byte of it."""
 
+import errno
 import json
 import pickle
 import shutil
@@ -10,13 +11,19 @@ from typing import Any
 
 import pytest
 
-from tests.support.saving import on_disk
+from tests.support.saving import directory_as_bucket, on_disk
 from tests.support.trained import mark_again, saved
 from tests.support.training import Run
+from trainer_hooks.checkpoint import verification
+from trainer_hooks.checkpoint.bucket import Bucket
+from trainer_hooks.checkpoint.catalogue import SaveState, catalogue
 from trainer_hooks.checkpoint.latest import Checkpoint
+from trainer_hooks.checkpoint.layout import MARKER
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
 from trainer_hooks.checkpoint.pins import READERS
+from trainer_hooks.checkpoint.removal import delete_checkpoint
 from trainer_hooks.checkpoint.verification import Level, verify
+from trainer_hooks.errors import CheckpointError
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 
@@ -155,3 +162,47 @@ def test_reason_is_given_when_it_is_no_checkpoint(checkpoint: Checkpoint) -> Non
     (on_disk(checkpoint.path) / "__0_0.distcp").unlink()
     assert look(checkpoint, Level.LOAD) == ["__0_0.distcp is missing"]
     assert names_with(checkpoint.path.parent, Mark.VERIFIED) == {checkpoint.marker.name}
+
+
+def test_verdict_is_not_kept_when_the_save_is_on_its_way(checkpoint: Checkpoint) -> None:
+    """It was no checkpoint then, and is a good one now."""
+    path = on_disk(checkpoint.path)
+    marker = (path / MARKER).read_bytes()
+    (path / MARKER).unlink()
+    assert look(checkpoint, Level.LOAD) == ["no commit marker, the save never finished"]
+    (path / MARKER).write_bytes(marker)
+    (entry,) = catalogue(path.parent)
+    assert (entry.state, entry.verified) == (SaveState.COMMITTED, None)
+
+
+def test_no_verdict_is_kept_when_the_checkpoint_goes_meanwhile(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would take it away again."""
+    root, name = on_disk(checkpoint.path).parent, checkpoint.marker.name
+
+    def deleted(_: Checkpoint, **__: object) -> list[str]:
+        delete_checkpoint(root, name)
+        return [MARKER]
+
+    monkeypatch.setattr(verification, "damaged_files", deleted)
+    assert look(checkpoint, Level.LOAD) != []
+    assert names_with(root, Mark.VERIFIED) == set()
+
+
+def test_nothing_is_said_of_a_checkpoint_when_its_store_is_in_trouble(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that answers 503 has not lost anything."""
+    root = directory_as_bucket(on_disk(checkpoint.path).parent)
+
+    def refuse(self: Bucket, key: str) -> bytes:
+        if key.endswith(MARKER):
+            return get(self, key)
+        raise OSError(errno.EIO, "503 Service Unavailable", key)
+
+    get = Bucket.get
+    monkeypatch.setattr(Bucket, "get", refuse)
+    with pytest.raises(CheckpointError, match=r"cannot be read: .*503"):
+        verify(root, checkpoint.marker.name, Level.LOAD)
+    assert names_with(root, Mark.VERIFIED) == set()

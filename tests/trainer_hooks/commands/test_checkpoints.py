@@ -10,9 +10,12 @@ import pytest
 
 from tests.support.checkpoint_tool import Tool
 from tests.support.launching import EXECUTABLE
+from tests.support.retained import keep_last
 from tests.support.saving import commit_save, write_save
 from trainer_hooks import cli
-from trainer_hooks.checkpoint.layout import MARKER, Attempt, saves
+from trainer_hooks.checkpoint.layout import MARKER, Attempt, SaveName, saves
+from trainer_hooks.checkpoint.verification import Level, verify
+from trainer_hooks.commands import judging
 
 SHARD = "__0_0.distcp"
 
@@ -109,6 +112,27 @@ def test_verify_finds_damage_when_a_length_is_wrong(tool: Tool, attempt: Attempt
     tool.lines("verify", "10")
     tool.lines("quarantine", "20")
     tool.lines("verify")
+
+
+def test_verify_is_content_when_the_run_deletes_what_was_listed(
+    tool: Tool, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is no damage; but whoever names a checkpoint is told that it is none."""
+    for step in (10, 20):
+        commit_save(tool.root, step, attempt)
+
+    def deleting(root: Path, name: SaveName, level: Level, _: object) -> list[str]:
+        keep_last(root, 1)
+        return verify(root, name, level)
+
+    monkeypatch.setattr(judging, "verify", deleting)
+    new, old = tool.lines("verify")
+    assert new.endswith("good (sizes)")
+    assert old == f"step_000000010.{attempt}  deleted meanwhile"
+    commit_save(tool.root, 30, attempt)
+    code, out, _ = tool("verify", "20")
+    assert code == 1
+    assert out.endswith("not a directory of ours\n")
 
 
 def test_verify_looks_at_one_when_the_newest_is_meant(tool: Tool, attempt: Attempt) -> None:
