@@ -10,6 +10,7 @@ import pickletools
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from enum import Enum, EnumType
 from operator import itemgetter
 from typing import IO, Any
 
@@ -49,9 +50,25 @@ class _IndexUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str, /) -> Any:  # noqa: ANN401 - the signature of pickle
         if module == "torch" and isinstance(getattr(torch, name, None), torch.dtype):
             return getattr(torch, name)
+        if (module, name) == ("builtins", "getattr"):
+            return _enum_member
         if name not in _KNOWN.get(module, ()):
             raise pickle.UnpicklingError(f"it names {module}.{name}")
         return super().find_class(module, name)
+
+
+def _enum_member(owner: object, name: object) -> Enum:
+    """Return a member of an enum; nothing else has an attribute that an index may name.
+
+    An early Python 3.11 pickles every member as a call of getattr: 3.11.2, which is Debian 12's,
+    does, and 3.11.7 does not (tried 2026-11-30).
+    """
+    if not isinstance(owner, EnumType) or not isinstance(name, str):
+        raise pickle.UnpicklingError("it names builtins.getattr for no enum")
+    if name not in owner.__members__:
+        raise pickle.UnpicklingError(f"it names builtins.getattr for {name!r:.80}")
+    member: Enum = owner.__members__[name]
+    return member
 
 
 class _NoFiles(FileSystem):

@@ -1,8 +1,10 @@
 """DCP's index: read when it is one, refused unexecuted when it could be a program."""
 
+import io
 import os
 import pickle
 import subprocess
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.filesystem import FileSystem
-from torch.distributed.checkpoint.metadata import BytesStorageMetadata, Metadata
+from torch.distributed.checkpoint.metadata import (
+    _MEM_FORMAT_ENCODING,
+    BytesStorageMetadata,
+    Metadata,
+)
 
 from tests.support.training import plain
 from trainer_hooks.checkpoint.metadata import SafeReader
@@ -57,6 +63,33 @@ def test_index_is_read_when_it_is_a_real_one(tmp_path: Path, index: bytes) -> No
     assert ours.storage_data == theirs.storage_data
     assert ours.storage_meta is not None
     assert ours.storage_meta.load_id
+
+
+def test_index_is_read_when_an_early_python_3_11_has_written_it(
+    tmp_path: Path, index: bytes
+) -> None:
+    """As Debian 12's own writes each member of an enum: by a call of getattr."""
+    metadata = read(tmp_path, index)
+
+    class Early(pickle.Pickler):
+        def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - pickle's own signature
+            is_member = isinstance(value, Enum)
+            return (getattr, (type(value), value.name)) if is_member else NotImplemented
+
+    written = io.BytesIO()
+    Early(written).dump(metadata)
+    assert b"getattr" in written.getvalue()
+    again = read(tmp_path, written.getvalue())
+    assert again.state_dict_metadata == metadata.state_dict_metadata
+
+
+@pytest.mark.parametrize("name", ["__class__", "mro", "_member_map_", 7])
+def test_index_is_refused_when_it_asks_an_enum_for_more_than_a_member(
+    tmp_path: Path, name: object
+) -> None:
+    """From any other attribute there is a way to a function."""
+    with pytest.raises(CheckpointError, match=r"names builtins\.getattr"):
+        read(tmp_path, pickle.dumps(Call(getattr, _MEM_FORMAT_ENCODING, name)))
 
 
 class Call:

@@ -91,7 +91,8 @@ async def test_doctor_finds_a_cloud_that_is_out_of_reach_when_it_is_set(
     nobody = f"http://127.0.0.1:{unused_tcp_port}"
     status, printed = await doctor(nobody, f"--metadata-endpoint={nobody}", cloud=cloud)
     assert status == 1
-    assert f"wrong   metadata ser{'ver' if cloud == 'gcp' else 'vice'} at {nobody}" in printed
+    what = "server" if cloud == "gcp" else "service"
+    assert f"wrong   metadata {what} at {nobody}" in printed
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
