@@ -6,6 +6,7 @@ resume. What JSON can't hold is refused here, by name, while the job that made i
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 
@@ -14,6 +15,9 @@ from trainer_hooks.untrusted import Json
 
 _TENSOR, _TUPLE, _FLOAT, _ITEMS = "$tensor", "$tuple", "$float", "$items"
 _MARKS = {_TENSOR, _TUPLE, _FLOAT, _ITEMS}
+
+_MAX_BITS = 8192
+"""Python reads no number of more than some 4300 digits."""
 
 
 def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:  # noqa: PLR0911 - one return a kind of leaf
@@ -32,7 +36,7 @@ def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:  
         case None | bool() | str():
             return value
         case int():
-            return int(value)
+            return _integer(path, value)
         case float():  # a numpy.float64 is one too: LambdaLR leaves some (trainer-facts 8.12)
             return float(value) if math.isfinite(value) else {_FLOAT: repr(float(value))}
         case list():
@@ -41,6 +45,21 @@ def split(path: str, value: object, tensors: dict[str, torch.Tensor]) -> Json:  
             return {_TUPLE: [split(f"{path}.{i}", item, tensors) for i, item in enumerate(value)]}
         case Mapping():
             return _split_mapping(path, value, tensors)
+    return _number(path, value)
+
+
+def _integer(path: str, value: int) -> int:
+    if value.bit_length() > _MAX_BITS:
+        raise StateError(f"{path} is too long a number: {value.bit_length()} bits")
+    return int(value)
+
+
+def _number(path: str, value: Any) -> Json:  # noqa: ANN401 - numpy is not imported for it
+    """Return the number that a scalar of numpy's is; refuse all else, a date or an array too."""
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        plain = value.item() if value.dtype.kind in "biuf" else None
+        if isinstance(plain, bool | int | float):
+            return split(path, plain, {})
     raise StateError(
         f"{path} is a {type(value).__module__}.{type(value).__qualname__}: a checkpoint holds "
         "tensors and what JSON can hold; convert it in state_dict() or leave it out"

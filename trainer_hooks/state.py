@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch.distributed.checkpoint.state_dict import (
@@ -14,6 +15,7 @@ from torch.distributed.checkpoint.state_dict import (
 
 from trainer_hooks.errors import StateError
 from trainer_hooks.leaves import join, split
+from trainer_hooks.misfits import names_in, refuse_other_groups, refuse_other_kind
 from trainer_hooks.of_each_rank import OfEachRank, Stateful
 from trainer_hooks.rng import capture_rng
 from trainer_hooks.untrusted import Json
@@ -123,12 +125,10 @@ class TrainState:
             set_model_state_dict(self.model, state["model"])  # type: ignore[arg-type]  # a dict by construction
         except RuntimeError as error:
             raise StateError(f"the checkpoint is of another model: {error}") from error
-        set_optimizer_state_dict(
-            self.model,
-            self.optimizer,
-            state["optimizer"],  # type: ignore[arg-type]  # likewise
-            options=_WITHOUT_UNUSED,
-        )
+        self._restore_optimizer(state["optimizer"])  # type: ignore[arg-type]  # likewise
+        if self.scheduler is not None:
+            theirs: Mapping[str, object] = state["scheduler"]  # type: ignore[assignment]  # likewise
+            refuse_other_kind("schedule", self.scheduler.state_dict().keys(), theirs.keys())
         for name, component in self._others().items():
             component.load_state_dict(state[name])  # type: ignore[arg-type]  # likewise
         self.has_stepped = True
@@ -137,6 +137,12 @@ class TrainState:
         """Tell whether a component is part of the state, with another state on each rank."""
         others = self._others().values()
         return any(isinstance(one, OfEachRank) and one.component is component for one in others)
+
+    def _restore_optimizer(self, theirs: dict[str, Any]) -> None:
+        ours: Mapping[str, Any] = get_optimizer_state_dict(self.model, self.optimizer)
+        refuse_other_kind("optimizer", names_in(ours), names_in(theirs))
+        refuse_other_groups(ours["param_groups"], theirs["param_groups"])
+        set_optimizer_state_dict(self.model, self.optimizer, theirs, options=_WITHOUT_UNUSED)
 
     def _own(self, name: str, own: Mapping[str, Json] | None) -> Json:
         if own is None or name not in own:
@@ -156,7 +162,10 @@ class TrainState:
         }
         states |= {name: component.state_dict() for name, component in others.items()}
         tensors: dict[str, torch.Tensor] = {}
-        leaves = {name: split(name, value, tensors) for name, value in states.items()}
+        try:
+            leaves = {name: split(name, value, tensors) for name, value in states.items()}
+        except RecursionError as error:
+            raise StateError("a state_dict() holds itself, or levels without end") from error
         return tensors, leaves
 
     def _others(self) -> dict[str, Stateful]:

@@ -188,3 +188,14 @@ def test_data_position_is_part_of_the_state_when_it_is_declared() -> None:
     resumed = ResumableSampler(100, seed=4)
     Run(data=resumed).load(kept)
     assert resumed.position == 12
+
+
+def test_state_is_refused_when_it_holds_itself() -> None:
+    """As an error of the program, not of Python."""
+    run = Run()
+    run.step()
+    held: list[object] = []
+    held.append(held)
+    run.average.state_dict = lambda: {"held": held}  # type: ignore[method-assign]  # a component gone wrong
+    with pytest.raises(StateError, match="holds itself"):
+        run.state.capture(1)

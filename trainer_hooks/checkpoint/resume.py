@@ -201,7 +201,7 @@ def _prepare(
     """Read what this rank reads alone; return it, or why it could not be read or does not fit."""
     try:
         return prepare(path, state, world), []
-    except CheckpointError as error:
+    except (CheckpointError, OSError) as error:  # a store in trouble too: the others wait
         return None, [CheckpointError(f"rank {world.rank}: {error}")]
     except StateError as error:
         return None, [error]

@@ -20,18 +20,28 @@ def targets(
     no optimizer state to load.
 
     Raises:
-        StateError: A tensor has another shape there: it is another model's checkpoint.
+        StateError: A tensor has another shape or dtype there: it is another model's checkpoint.
         CheckpointError: The index lacks a tensor.
     """
     named = list(tensor_paths(dict(shared.leaves)))
     for path in named:
-        size = getattr(index.get(path), "size", None)
-        if path in ours and size is not None and size != ours[path].size():
-            raise StateError(
-                f"{path} has shape {tuple(size)} in the checkpoint and {tuple(ours[path].size())} "
-                "here: this is another model"
-            )
+        entry = index.get(path)
+        if path in ours and isinstance(entry, TensorStorageMetadata):
+            _refuse_misfit(path, entry, ours[path])
     return {path: ours[path] if path in ours else _new(path, index) for path in named}
+
+
+def _refuse_misfit(path: str, entry: TensorStorageMetadata, ours: torch.Tensor) -> None:
+    if entry.size != ours.size():
+        raise StateError(
+            f"{path} has shape {tuple(entry.size)} in the checkpoint and {tuple(ours.size())} "
+            "here: this is another model"
+        )
+    if entry.properties.dtype != ours.dtype:  # DCP would convert it, and say nothing
+        raise StateError(
+            f"{path} is {entry.properties.dtype} in the checkpoint and {ours.dtype} here: build "
+            "the model and its optimizer in the precision that they had"
+        )
 
 
 def _new(path: str, index: Mapping[str, object]) -> torch.Tensor:

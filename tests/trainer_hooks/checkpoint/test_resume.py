@@ -283,3 +283,15 @@ def test_checkpoint_is_refused_when_the_model_has_another_layer(tmp_path: Path) 
     run.model.added = nn.Linear(2, 2)
     with pytest.raises(StateError, match=r"added\.weight"):
         resume(tmp_path, run.state, world())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
+def test_checkpoint_is_refused_when_the_model_has_another_precision(
+    tmp_path: Path, dtype: torch.dtype
+) -> None:
+    """DCP would convert it in silence, and another training go on."""
+    train_and_save(tmp_path, Run(), [1])
+    run = Run()
+    run.model.to(dtype)
+    with pytest.raises(StateError, match=rf"is torch.float32 in the checkpoint and {dtype} here"):
+        resume(tmp_path, run.state, world())
