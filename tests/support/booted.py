@@ -7,9 +7,10 @@ but a loopback of its own.
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,7 @@ class Booted:
     def boot(self) -> None:
         """Boot it, and wait until its manager has started what it was to start."""
         command = [
+            *("setpriv", "--pdeathsig=TERM"),  # who tests may be killed: then it powers off
             *("systemd-nspawn", "--boot", "--register=no", "--keep-unit", "--quiet"),
             *("--private-network", "--console=pipe", f"--directory={self.root}"),
             *(f"--bind-ro={source}:{target}" for source, target in self.binds()),
@@ -89,7 +91,7 @@ class Booted:
     def run(self, *command: str) -> str:
         """Run a command in it."""
         done = subprocess.run(
-            ["nsenter", f"--target={self._leader()}", "--all", *command],
+            ["nsenter", f"--target={self.leader}", "--all", *command],
             capture_output=True,
             text=True,
             check=False,
@@ -116,10 +118,18 @@ class Booted:
     def kill(self) -> None:
         """End it whatever it does."""
         if self._nspawn is not None and self._nspawn.poll() is None:
-            self._nspawn.kill()  # its first process, and so the machine, ends with it
-            self._nspawn.wait(timeout=60)
+            # The machine is its first process, which would outlive nspawn.
+            with suppress(IndexError, ProcessLookupError, FileNotFoundError):
+                os.kill(self.leader, signal.SIGKILL)
+            try:
+                self._nspawn.wait(timeout=10)
+            except subprocess.TimeoutExpired:  # it was not that far yet
+                self._nspawn.kill()
+                self._nspawn.wait(timeout=60)
 
-    def _leader(self) -> int:
+    @property
+    def leader(self) -> int:
+        """Its first process, seen from here."""
         assert self._nspawn is not None
         children = Path(f"/proc/{self._nspawn.pid}/task/{self._nspawn.pid}/children").read_text()
         return int(children.split()[0])
