@@ -103,6 +103,13 @@ def in_one_line(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def shortened(text: str, limit: int = 200) -> str:
+    """Leave out the middle of a text that nobody would read to its end, in one line."""
+    text = in_one_line(text)
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"
+
+
 def harmless(text: str) -> str:
     """Escape what upsets a terminal, and leave lines, and tabs in them, as they are."""
     return _UPSETTING.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.leaks import open_descriptors
 from trainer_hooks.errors import UntrustedFileError
-from trainer_hooks.untrusted import MAX_DEPTH, harmless, in_one_line, read_json_object
+from trainer_hooks.untrusted import MAX_DEPTH, harmless, in_one_line, read_json_object, shortened
 
 LIMIT = 1024
 
@@ -172,3 +172,10 @@ def test_terminal_is_safe_when_a_text_holds_anything() -> None:
     assert harmless("a\tb\nc äöü 漢字") == "a\tb\nc äöü 漢字"
     assert harmless("\x1b[2J\r\x9b1m\x7f\u202egpj") == r"\x1b[2J\r\x9b1m\x7f\u202egpj"
     assert in_one_line("a\nb\x1b") == r"a\nb\x1b"
+
+
+def test_middle_is_left_out_when_a_text_is_too_long() -> None:
+    """Begin and end say what and what to do; in one line, that no terminal obeys."""
+    assert shortened("a\x1b[31mb\nc") == r"a\x1b[31mb\nc"
+    text = shortened("b" + "x" * 5000 + "e")
+    assert (text[0], text[-1], len(text)) == ("b", "e", 205)

@@ -14,11 +14,13 @@ One row an event, in time order, seconds from any begin::
 """
 
 import math
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer_hooks.errors import ConfigError, UntrustedFileError
+from trainer_hooks.untrusted import shortened
 from trainer_hooks.waste.estimate import Uptime
 from trainer_hooks.waste.history import History
 
@@ -26,6 +28,11 @@ MAX_BYTES = 16 * 1024 * 1024
 
 STATES = {"running", "down", "waiting", "done"}
 FIGURES = {"stall", "lag"}
+
+MAX_S = 1e11
+"""The year 5138, as Unix time: no pilot is as long."""
+
+ROWS = "its rows are seconds,running (or down, waiting, done), seconds,stall,S and seconds,lag,S"
 
 
 @dataclass(slots=True)
@@ -62,17 +69,18 @@ def read_pilot(path: Path) -> History:
         ConfigError: There is no such file, or it cannot be read.
         UntrustedFileError: It is no such log.
     """
+    where = shortened(str(path))
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"the pilot's log {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"the pilot's log {where} cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise UntrustedFileError(f"the pilot's log {path} is larger than {MAX_BYTES} bytes")
+        raise UntrustedFileError(f"the pilot's log {where} is larger than {MAX_BYTES} bytes")
     try:
-        return _history(list(_rows(data.decode("ascii"))))
+        return _history(list(_rows(data.removeprefix(BOM_UTF8).decode("ascii"))))
     except ValueError as error:
-        raise UntrustedFileError(f"{path} is no pilot's log: {error}") from error
+        raise UntrustedFileError(f"{where} is no pilot's log: {error}; {ROWS}") from error
 
 
 def _rows(text: str) -> Iterator[tuple[float, str, float | None]]:
@@ -83,13 +91,21 @@ def _rows(text: str) -> Iterator[tuple[float, str, float | None]]:
             continue
         what = fields[1] if len(fields) > 1 else ""
         if (what in STATES and len(fields) == 2) or (what in FIGURES and len(fields) == 3):
-            at_s, value = float(fields[0]), float(fields[2]) if what in FIGURES else None
+            at_s = _seconds(fields[0], number)
+            value = _seconds(fields[2], number) if what in FIGURES else None
         else:
             raise ValueError(f"line {number} is none of its rows: {line[:40]!r}")
-        if not newest <= at_s < math.inf or (value is not None and not 0 <= value < math.inf):
+        if not newest <= at_s <= MAX_S or (value is not None and not 0 <= value <= MAX_S):
             raise ValueError(f"line {number} goes back in time, or is no duration")
         newest = at_s
         yield at_s, what, value
+
+
+def _seconds(text: str, number: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"line {number} has {text[:20]!r} for seconds") from None
 
 
 def _history(rows: Sequence[tuple[float, str, float | None]]) -> History:

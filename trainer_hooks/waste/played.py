@@ -9,7 +9,7 @@ from trainer_hooks.waste.interval import Split, slowdown, young_s
 from trainer_hooks.waste.levels import pair_loss_probability
 from trainer_hooks.waste.plan import Plan, cost_of
 from trainer_hooks.waste.playable import check_playable
-from trainer_hooks.waste.replay import Replay, Size, replay_capacity, replay_losses
+from trainer_hooks.waste.replay import Replay, Size, phases_for, replay_capacity, replay_losses
 from trainer_hooks.waste.traces import Trace
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def replay(plan: Plan, trace: Trace, assumed: Assumed) -> Replayed:
         ConfigError: The trace has no interruption, or never as many nodes as the job needs.
     """
     inputs, costs = plan.inputs, plan.inputs.costs
-    losses = replay_losses(trace, costs, plan.interval_s)
+    phases = phases_for(len(trace.rows))
+    losses = replay_losses(trace, costs, plan.interval_s, phases)
     nodes = min(inputs.nodes, trace.peak_nodes)
     size = Size(
         nodes=nodes,
@@ -169,7 +170,7 @@ def replay(plan: Plan, trace: Trace, assumed: Assumed) -> Replayed:
         pair_loss=pair_loss_probability(even, min(max(lost), even)) if even >= 4 else None,
         size=size,
         capacity_share=trace.share_with(size.least_nodes),
-        capacity=replay_capacity(trace, costs, plan.interval_s, size),
+        capacity=replay_capacity(trace, costs, plan.interval_s, size, phases),
     )
 
 

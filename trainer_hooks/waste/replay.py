@@ -17,6 +17,14 @@ from trainer_hooks.waste.traces import Trace
 PHASES = 120
 """Starts of the job, evenly spread over the trace, which wraps around."""
 
+ROWS_PLAYED = 10_000_000
+"""Rows of a trace that are played, all starts together: what takes some ten seconds."""
+
+
+def phases_for(rows: int) -> int:
+    """Return from how many starts so many rows are replayed: ``PHASES``, or fewer of very many."""
+    return max(4, min(PHASES, ROWS_PLAYED // rows))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:

@@ -8,9 +8,11 @@ Five ways of writing are read, told apart by what is in the file:
 - ``YYYY-MM-DD, HH:MM:SS, count``: polled, in whatever zone; rows that go back in time are dropped
 
 The time of the first two counts from the begin of the trace, with no nodes before the first row.
+A byte order mark, as spreadsheets write it, is passed over; a line of names is no row.
 """
 
 import math
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +20,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from trainer_hooks.errors import ConfigError, UntrustedFileError
+from trainer_hooks.untrusted import in_one_line, shortened
 
 MAX_BYTES = 64 * 1024 * 1024
 """Larger than a year of a large pool, polled every second."""
 
 MAX_NODES = 1_000_000
+
+MAX_S = 1e11
+"""The year 5138, as Unix time: no trace is as long."""
+
+ROWS = "its rows are ms,add|remove,node, or time,count, or YYYY-MM-DD, HH:MM:SS, count"
 
 
 class TimeUnit(StrEnum):
@@ -105,18 +113,20 @@ def read_trace(path: Path, unit: TimeUnit | None = None) -> Trace:
         ConfigError: There is no such file, or it cannot be read.
         UntrustedFileError: It is no trace, or one without a second instant.
     """
+    where = shortened(str(path))
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"the trace {path} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"the trace {where} cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise UntrustedFileError(f"the trace {path} is larger than {MAX_BYTES} bytes")
+        raise UntrustedFileError(f"the trace {where} is larger than {MAX_BYTES} bytes")
     try:
-        lines = [line.split(",") for line in data.decode("ascii").splitlines() if line.strip()]
-        return _parse(path.name, lines, unit)
+        text = data.removeprefix(BOM_UTF8).decode("ascii")
+        lines = [line.split(",") for line in text.splitlines() if line.strip()]
+        return _parse(in_one_line(path.name), lines, unit)
     except ValueError as error:
-        raise UntrustedFileError(f"{path} is no trace: {error}") from error
+        raise UntrustedFileError(f"{where} is no trace: {shortened(str(error))}; {ROWS}") from error
 
 
 def _parse(name: str, lines: Sequence[Sequence[str]], unit: TimeUnit | None) -> Trace:
@@ -133,7 +143,7 @@ def _parse(name: str, lines: Sequence[Sequence[str]], unit: TimeUnit | None) -> 
     times = [(at - begin) * _SECONDS.get(unit, 1.0) for at, _ in rows]
     netted: list[Row] = [(0.0, 0)]
     for at, (_, count) in zip(times, rows, strict=True):
-        if not netted[-1][0] <= at < math.inf:
+        if not netted[-1][0] <= at <= MAX_S:
             raise ValueError(f"its times go back, or are none, at {at} s")
         if not 0 <= count <= MAX_NODES:
             raise ValueError(f"{count} is no number of nodes")
@@ -154,13 +164,13 @@ def _nodes(lines: Sequence[Sequence[str]]) -> Iterator[Row]:
         if (node in there) is (what == "add"):
             raise ValueError(f"line {number} would {what} {node[:20]!r}, which is not possible")
         there ^= {node}
-        yield float(at), len(there)
+        yield _seconds(at, number), len(there)
 
 
 def _counts(lines: Sequence[Sequence[str]]) -> Iterator[Row]:
     for number, line in enumerate(lines, 1):
         at, count = _fields(line, 2, number)
-        yield float(at), int(count)
+        yield _seconds(at, number), _nodes_there(count, number)
 
 
 def _polled(lines: Sequence[Sequence[str]]) -> Iterator[Row]:
@@ -169,10 +179,27 @@ def _polled(lines: Sequence[Sequence[str]]) -> Iterator[Row]:
     for number, line in enumerate(lines, 1):
         day, clock, count = _fields(line, 3, number)
         # Without a zone, as it was written: only differences matter.
-        at = datetime.fromisoformat(f"{day.strip()}T{clock.strip()}+00:00").timestamp()
+        try:
+            at = datetime.fromisoformat(f"{day.strip()}T{clock.strip()}+00:00").timestamp()
+        except ValueError as error:
+            raise ValueError(f"line {number} has no date and time: {error}") from error
         if at > newest:
             newest = at
-            yield at, int(count)
+            yield at, _nodes_there(count, number)
+
+
+def _seconds(text: str, number: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"line {number} begins with {text[:20]!r}, which is no time") from None
+
+
+def _nodes_there(text: str, number: int) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"line {number} has {text[:20]!r} for a number of nodes") from None
 
 
 def _fields(line: Sequence[str], count: int, number: int) -> Sequence[str]:
@@ -184,5 +211,5 @@ def _fields(line: Sequence[str], count: int, number: int) -> Sequence[str]:
 def _guess_unit(times: Sequence[str]) -> TimeUnit:
     if any("." in time for time in times):
         return TimeUnit.HOURS
-    whole = all(float(time) % 1000 == 0 for time in times)
+    whole = all(_seconds(at, number) % 1000 == 0 for number, at in enumerate(times, 1))
     return TimeUnit.MILLISECONDS if whole and len(times) > 1 else TimeUnit.SECONDS

@@ -75,7 +75,7 @@ def test_plan_takes_what_a_pilot_has_measured_when_it_is_given(
         ("5,running\n3,down\n", "line 2 goes back"),
         ("nan,running\n", "line 1 goes back"),
         ("0,stall,-1\n", "no duration"),
-        ("soon,running\n", "could not convert"),
+        ("soon,running\n", "line 1 has 'soon' for seconds"),
         ("ä,running\n", "ascii"),
     ],
 )

@@ -247,3 +247,19 @@ def test_plan_needs_no_torch_when_it_is_made() -> None:
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert loaded & {"torch", "numpy", "matplotlib"} == set()
     assert "Save every" in done.stdout
+
+
+@pytest.mark.parametrize("flag", ["--trace", "--pilot"])
+@pytest.mark.parametrize("name", ["e\x1b[31m\n.csv", "x" * 5000])
+def test_error_is_one_line_when_the_path_is_hostile(
+    flag: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error; standard output is empty."""
+    plan = ["plan", "--job-mtbi", "2250", "--stall", "8", "--runs", "0", "--json"]
+    assert cli.run([*plan, flag, str(tmp_path / name)]) == 78
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("reprieve-trainer: the ")
+    assert "\x1b" not in err
+    assert len(err) < 700

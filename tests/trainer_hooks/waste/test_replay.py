@@ -14,6 +14,7 @@ from trainer_hooks.waste.replay import (
     Parts,
     Size,
     is_worth_growing,
+    phases_for,
     replay_capacity,
     replay_losses,
 )
@@ -182,3 +183,9 @@ def test_size_is_refused_when_it_does_not_fit(nodes: int, least: int) -> None:
     """At least one node, at most all."""
     with pytest.raises(ConfigError, match="can't do with"):
         Size(nodes=nodes, least_nodes=least)
+
+
+@pytest.mark.parametrize(("rows", "phases"), [(3, 120), (83_000, 120), (400_000, 25), (10**8, 4)])
+def test_starts_are_fewer_when_a_trace_is_very_long(rows: int, phases: int) -> None:
+    """Replaying it takes seconds all the same."""
+    assert phases_for(rows) == phases

@@ -83,14 +83,14 @@ def test_shares_are_of_the_time_when_counts_last_differently(tmp_path: Path) -> 
         ("0,1\ninf,2\n", "go back"),
         ("0,1\n5,-1\n", "-1 is no number"),
         ("0,1\n5,99999999999\n", "is no number of nodes"),
-        ("0,1\n5,many\n", "invalid literal"),
-        ("0,1\nsoon,2\n", "could not convert"),
+        ("0,1\n5,many\n", "for a number of nodes"),
+        ("0,1\nsoon,2\n", "line 2 begins with 'soon'"),
         ("0,1\n5\n", "line 2 has 1 fields"),
         ("0,add,a\n5,add,a\n", "line 2 would add 'a'"),
         ("0,add,a\n5,remove,b\n", "line 2 would remove 'b'"),
         ("0,add,a\n5,drop,a\n", "line 2 neither adds nor removes"),
         ("2021-12-10, 25:00:00, 1\n", "hour"),
-        ("0;1\n", "could not convert"),
+        ("0;1\n", "line 1 begins with '0;1'"),
         ("ä,1\n", "ascii"),
     ],
 )
@@ -168,3 +168,38 @@ def test_published_trace_has_the_counted_capacity_when_it_is_read(
     assert trace.peak_nodes == nodes
     found = [trace.share_with(least) for least in (nodes, -(-nodes * 7 // 8), nodes // 2)]
     assert found == pytest.approx(shares, abs=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("time,count\n0,5\n", "line 1 begins with 'time', which is no time"),
+        ("0,5\n10,2.5\n", r"line 2 has '2\.5' for a number of nodes"),
+        ("0,5\n10," + "9" * 5000 + "\n", "line 2 has '9{20}' for a number of nodes"),
+        ("1,add,a\nsoon,add,b\n", "line 2 begins with 'soon'"),
+        ("2020-01-01, 00:00:00, 5\n2020-13-01, 00:00:00, 5\n", "line 2 has no date and time"),
+        ("0,5\n1e300,3\n2e300,5\n", "its times go back, or are none"),
+        ("\0" * 1000, "line 1 begins with"),
+    ],
+)
+def test_line_is_named_with_the_rows_there_are_when_it_is_none(
+    tmp_path: Path, text: str, where: str
+) -> None:
+    """What, where, and what would do; short enough to be read."""
+    with pytest.raises(UntrustedFileError, match=where) as refused:
+        read(tmp_path, text)
+    assert str(refused.value).endswith("or YYYY-MM-DD, HH:MM:SS, count")
+    assert len(str(refused.value)) < 500
+
+
+def test_mark_of_a_spreadsheet_is_passed_over_when_it_is_there(tmp_path: Path) -> None:
+    """It is no part of the first number."""
+    (tmp_path / "trace.csv").write_bytes(b"\xef\xbb\xbf" + PAIRS.encode())
+    assert read_trace(tmp_path / "trace.csv").rows == read(tmp_path, PAIRS).rows
+
+
+def test_name_is_harmless_when_a_path_is_not(tmp_path: Path) -> None:
+    """It is shown in the plan."""
+    hostile = tmp_path / "e\x1b[31m.csv"
+    hostile.write_text(PAIRS)
+    assert read_trace(hostile).name == r"e\x1b[31m.csv"
