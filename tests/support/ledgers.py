@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.ledger import FOLDER
-from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import (
     Begin,
     Committed,

@@ -16,8 +16,9 @@ from trainer_hooks import recorder
 from trainer_hooks.phases import Phase
 from trainer_hooks.recorder import NODES_VARIABLE, Recorder
 from trainer_hooks.waste.account import Kind, account, timeline
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.ledger import FOLDER
-from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import Outcome, Part
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")

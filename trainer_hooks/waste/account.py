@@ -12,7 +12,7 @@ from enum import StrEnum
 from statistics import fmean
 from typing import TypeAlias
 
-from trainer_hooks.waste.lineage import Attempt
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.records import Part, Saved, Spent, Steps
 
 

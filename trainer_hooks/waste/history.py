@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.account import Kind, Segment
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.estimate import (
     Dispersion,
     MtbiEstimate,
@@ -16,7 +17,6 @@ from trainer_hooks.waste.estimate import (
     typical_stall_s,
 )
 from trainer_hooks.waste.interval import Costs
-from trainer_hooks.waste.lineage import Attempt
 from trainer_hooks.waste.records import Outcome
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from trainer_hooks.waste.account import Kind, Segment
-from trainer_hooks.waste.lineage import Attempt
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.records import Outcome
 
 

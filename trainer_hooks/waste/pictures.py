@@ -5,6 +5,7 @@ import base64
 import html
 import io
 import logging
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +51,7 @@ _STYLE = {
     "figure.constrained_layout.h_pad": 0.25,
     "legend.frameon": False,
     "svg.hashsalt": "reprieve",
+    "text.parse_math": False,  # a file's name may have a dollar sign, and is no formula
 }
 
 Panel = Callable[["Axes"], None]
@@ -73,7 +75,8 @@ def draw(path: Path, title: str, panels: list[Panel], text: str = "") -> None:
     Raises:
         ConfigError: matplotlib is not installed, or nothing can be written there.
     """
-    with _figure(title, panels) as figure:
+    with warnings.catch_warnings(), _figure(title, panels) as figure:
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing", UserWarning)  # a box is drawn
         try:
             if path.suffix == ".png":
                 figure.savefig(path, dpi=120)

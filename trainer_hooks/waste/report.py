@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import fmean
 
 from trainer_hooks.waste.account import Accounts, Kind, Segment, account, timeline
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.choice import Choice, choose
 from trainer_hooks.waste.history import History, Measured, history, lags_s
 from trainer_hooks.waste.interruptions import Interruption, interruptions
 from trainer_hooks.waste.interval import Costs
-from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.pauses import Pause, pauses
 from trainer_hooks.waste.step_phases import StepPhase, step_phases
 
@@ -82,6 +83,11 @@ class Report:
         )
 
     @property
+    def set_back_s(self) -> float:
+        """By how much clocks were set back between attempts, all together."""
+        return sum(attempt.moved_s for attempt in self.attempts)
+
+    @property
     def torn_lines(self) -> int:
         """Lines of the ledger that could not be read."""
         return sum(attempt.torn_lines for attempt in self.attempts)
@@ -135,8 +141,8 @@ def _health(attempts: Sequence[Attempt]) -> Health:
             gaps.append(following.began - save.began)
             outlasted += committed.get(save.step, 0.0) > following.began
     return Health(
-        saves=sum(len(attempt.saves) for attempt in attempts),
-        commits=sum(len(attempt.commits) for attempt in attempts),
+        saves=sum(len({save.step for save in attempt.saves}) for attempt in attempts),
+        commits=sum(len({commit.step for commit in attempt.commits}) for attempt in attempts),
         mean_lag_s=fmean(lags) if lags else None,
         longest_lag_s=max(lags, default=None),
         outlasted=outlasted,
@@ -146,11 +152,16 @@ def _health(attempts: Sequence[Attempt]) -> Health:
 
 def _buckets(segments: Sequence[Segment], began: float, ended: float) -> Iterator[Bucket]:
     width_s = (ended - began) / BUCKETS
+    first = 0  # of the segments, which follow each other, that may reach into the bucket
     for number in range(BUCKETS if segments else 0):
         low = began + number * width_s
         high = low + width_s
         spent = dict.fromkeys(Kind, 0.0)
-        for segment in segments:
+        while first < len(segments) - 1 and segments[first].ended <= low:
+            first += 1
+        for segment in islice(segments, first, None):
+            if segment.began >= high:
+                break
             inside_s = min(segment.ended, high) - max(segment.began, low)
             if inside_s > 0:
                 spent[segment.kind] += inside_s * segment.gpus

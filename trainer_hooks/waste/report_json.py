@@ -22,6 +22,7 @@ def report_json(report: Report) -> Mapping[str, object]:
         "steps": report.steps,
         "starts": len(report.attempts),
         "torn_lines": report.torn_lines,
+        "clocks_set_back_s": report.set_back_s,
         "goodput": accounts.goodput,
         "paid_gpu_s": accounts.paid,
         "paused_s": accounts.paused_s,

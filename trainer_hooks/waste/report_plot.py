@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MOST = 40
 """Interruptions that are drawn, the last ones."""
 
+SAVES_DRAWN = 5000
+"""More would be one line of ink, and a page of many megabytes."""
+
 
 def plot_report(path: Path, report: Report) -> None:
     """Draw a report.
@@ -103,17 +106,20 @@ def _interruptions(axes: "Axes", report: Report) -> None:
 def _commits(axes: "Axes", report: Report) -> None:
     """Draw how long saves stalled, and took to be committed."""
     begin = report.began
+    good: list[tuple[float, float]] = []
+    lost: list[tuple[float, float]] = []
     for attempt in report.attempts:
         committed = {commit.step: commit.at for commit in attempt.commits}
         for save in attempt.saves:
-            hours = (save.began - begin) / 3600
-            if (at := committed.get(save.step)) is not None:
-                axes.plot([hours], [at - save.began], "o", color=COLOURS["productive"], ms=5)
-            else:
-                axes.plot([hours], [save.ended - save.began], "x", color=COLOURS["restart"], ms=8)
-    axes.plot([], [], "o", color=COLOURS["productive"], label="committed after")
-    if report.health.uncommitted > 0:
-        axes.plot([], [], "x", color=COLOURS["restart"], label="never committed")
+            at = committed.get(save.step)
+            end = save.ended if at is None else at
+            (lost if at is None else good).append(((save.began - begin) / 3600, end - save.began))
+    thin = -(-len(good) // SAVES_DRAWN) or 1
+    label = "committed after" if thin == 1 else f"committed after, one of {thin}"
+    axes.plot(*_columns(good[::thin]), "o", color=COLOURS["productive"], ms=5, label=label)
+    if lost:
+        lost = lost[-SAVES_DRAWN:]
+        axes.plot(*_columns(lost), "x", color=COLOURS["restart"], ms=8, label="never committed")
     if report.health.mean_interval_s is not None:
         label = "a save's interval"
         axes.axhline(report.health.mean_interval_s, color=INK, linestyle="--", label=label)
@@ -123,3 +129,7 @@ def _commits(axes: "Axes", report: Report) -> None:
     axes.set_xlabel("hours")
     axes.set_ylabel("seconds")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
+
+
+def _columns(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]

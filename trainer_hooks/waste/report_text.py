@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from trainer_hooks.waste.account import PAID, Kind
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.interruptions import Interruption
-from trainer_hooks.waste.lineage import Attempt
 from trainer_hooks.waste.records import Outcome
 from trainer_hooks.waste.report import Report
 from trainer_hooks.waste.words import amount, bar, digits, duration, share
@@ -57,6 +57,11 @@ def _run(report: Report) -> Iterator[str]:
     yield f"  from {_clock(report.began)} to {_clock(report.ended)}"
     if report.torn_lines:
         yield f"  {report.torn_lines} lines of the ledger could not be read"
+    if report.set_back_s:
+        yield (
+            f"  clocks were set back by {duration(report.set_back_s)} between starts; what came "
+            "after is taken to have been later"
+        )
 
 
 def _paid(report: Report) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trainer_hooks.phases import Phase
-from trainer_hooks.waste.lineage import Attempt
+from trainer_hooks.waste.attempt import Attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

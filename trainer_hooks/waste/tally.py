@@ -11,7 +11,8 @@ from pathlib import Path
 
 from trainer_hooks.errors import TrainerHooksError
 from trainer_hooks.waste.account import Kind, account, timeline
-from trainer_hooks.waste.lineage import Attempt, read_attempts
+from trainer_hooks.waste.attempt import Attempt
+from trainer_hooks.waste.lineage import read_attempts
 from trainer_hooks.waste.records import Begin
 
 log = logging.getLogger(__name__)

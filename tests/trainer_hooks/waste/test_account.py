@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.ledgers import begin, example
 from trainer_hooks.waste.account import PAID, Kind, account, timeline
-from trainer_hooks.waste.lineage import Attempt
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.records import End, Outcome, Part, Saved, Spent, Steps
 
 

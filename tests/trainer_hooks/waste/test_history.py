@@ -7,9 +7,9 @@ import pytest
 from tests.support.ledgers import begin, example
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.account import timeline
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.history import History, history
 from trainer_hooks.waste.interruptions import Interruption, interruptions
-from trainer_hooks.waste.lineage import Attempt
 from trainer_hooks.waste.records import End, Outcome, Steps
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import begin
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.ledger import FOLDER, WRITE_EVERY_S, Ledger
-from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import Committed, End, Outcome, Part, Saved, Spent, Steps
 
 

@@ -1,14 +1,18 @@
 """Reading a ledger: whose steps have lasted, and what is no ledger."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.ledgers import begin, example, write
 from trainer_hooks.errors import ConfigError, UntrustedFileError
+from trainer_hooks.waste.account import account, timeline
+from trainer_hooks.waste.history import history
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.lineage import read_ledger
-from trainer_hooks.waste.records import Steps
+from trainer_hooks.waste.records import Steps, to_json
+from trainer_hooks.waste.report import make_report
 
 
 def test_steps_last_up_to_where_a_later_attempt_began_when_there_is_one(tmp_path: Path) -> None:
@@ -56,11 +60,28 @@ def test_lines_are_passed_over_and_counted_when_they_are_damaged(tmp_path: Path)
     assert attempt.torn_lines == 4
 
 
+def test_nothing_is_counted_twice_when_lines_are_there_twice_and_in_any_order(
+    tmp_path: Path,
+) -> None:
+    """As after a copy that was broken off and begun again: the rest of the run is not lost."""
+    attempts = example(tmp_path)
+    segments = timeline(attempts)
+    path = tmp_path / FOLDER / "a1-5f3c.jsonl"
+    head, *lines = path.read_text().splitlines(keepends=True)
+    other = json.dumps(to_json(begin(9, 5000.0))) + "\n"
+    path.write_text("".join([head, other, *reversed(lines), head, *lines]))
+    copied = read_ledger(tmp_path)
+    assert copied[0].torn_lines == 2
+    assert account(timeline(copied)) == account(segments)
+    found, before = history(copied, timeline(copied)), history(attempts, segments)
+    assert (found.uptimes, found.restarts_s) == (before.uptimes, before.restarts_s)
+    health = make_report(tmp_path).health
+    assert (health.saves, health.commits) == (3, 3)
+
+
 def test_ledger_is_refused_when_a_file_is_none_of_ours(tmp_path: Path) -> None:
-    """A link, or two attempts in one file."""
-    write(tmp_path, [begin(1, 1000.0), begin(1, 1000.0)])
-    with pytest.raises(UntrustedFileError, match="begins twice"):
-        read_ledger(tmp_path)
+    """A link to somebody else's."""
+    write(tmp_path, [begin(1, 1000.0)])
     path = tmp_path / FOLDER / "a1-5f3c.jsonl"
     path.unlink()
     path.symlink_to("/etc/passwd")

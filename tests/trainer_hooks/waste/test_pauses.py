@@ -8,9 +8,10 @@ import pytest
 from tests.support.ledgers import begin, write
 from tests.support.planned import planned, said
 from trainer_hooks.waste.account import Kind, account, timeline
+from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.history import history
 from trainer_hooks.waste.interruptions import interruptions
-from trainer_hooks.waste.lineage import Attempt, read_ledger
+from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.pauses import Pause, pauses
 from trainer_hooks.waste.records import Committed, End, Outcome, Part, Saved, Spent, Steps
 

@@ -1,12 +1,17 @@
 """Pictures: that there are some, and what is in them. How they look is for people to say."""
 
+import json
 import struct
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from tests.support.ledgers import begin, example, write
 from trainer_hooks import cli
+from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.ledger import FOLDER
+from trainer_hooks.waste.records import Committed, Heard, Record, Saved, to_json
 
 SHORT = ["plan", "--job-mtbi", "2250", "--stall", "8", "--runs", "40", "--nodes", "4"]
 PRICED = ["--on-demand-price", "4", "--spot-price", "1.6"]
@@ -82,3 +87,45 @@ def test_extra_is_named_when_matplotlib_is_missing(
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     assert cli.run([*SHORT, "--plot", str(tmp_path / "plan.png")]) == 78
     assert "the extra [plot] of reprieve" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["$\\frac{$.csv", "<script>x</script>.csv", "東京.csv", "%s{0}.csv"]
+)
+def test_picture_is_drawn_when_the_name_of_a_trace_is_hostile(
+    name: str, tmp_path: Path, pool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no formula, no element of the page, and no warning about a letter."""
+    folder = tmp_path / name.partition("/")[0]  # a slash is no part of a name
+    folder.mkdir()
+    trace = Path(pool).rename(folder / name.rpartition("/")[2])
+    path = tmp_path / "plan.html"
+    assert cli.run([*SHORT, "--trace", str(trace), "--plot", str(path)]) == 0
+    assert "<script" not in path.read_text(encoding="utf-8")
+    assert capsys.readouterr().err == ""
+
+
+def test_page_has_no_element_of_the_ledgers_when_a_report_is_drawn(tmp_path: Path) -> None:
+    """Whatever a guard or a notice is called."""
+    hostile = "<script>alert(1)</script>"
+    example(tmp_path)
+    (path,) = (tmp_path / FOLDER).glob("a1-*.jsonl")
+    found = Found(at=1190.0, guard=hostile, step=3, text=hostile)
+    more: list[Record] = [Heard(at=1191.0, id=hostile), found]
+    with path.open("a") as file:
+        file.writelines(json.dumps(to_json(record)) + "\n" for record in more)
+    page = tmp_path / "report.html"
+    assert cli.run(["report", str(tmp_path), "--plot", str(page)]) == 0
+    assert "<script" not in page.read_text(encoding="utf-8")
+
+
+def test_page_stays_small_when_a_run_has_saved_very_often(tmp_path: Path) -> None:
+    """Months of saves every ten seconds: not each has a dot."""
+    records: list[Record] = [begin(1, 1000.0)]
+    for step in range(1, 30_001):
+        at = 1000.0 + 10 * step
+        records += [Saved(step=step, began=at, ended=at + 1), Committed(step=step, at=at + 2)]
+    write(tmp_path, records)
+    page = tmp_path / "report.html"
+    assert cli.run(["report", str(tmp_path), "--plot", str(page)]) == 0
+    assert page.stat().st_size < 3_000_000
