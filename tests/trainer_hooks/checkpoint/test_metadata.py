@@ -73,8 +73,9 @@ def test_index_is_read_when_an_early_python_3_11_has_written_it(
 
     class Early(pickle.Pickler):
         def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - pickle's own signature
-            is_member = isinstance(value, Enum)
-            return (getattr, (type(value), value.name)) if is_member else NotImplemented
+            if isinstance(value, Enum):
+                return getattr, (type(value), value.name)
+            return NotImplemented
 
     written = io.BytesIO()
     Early(written).dump(metadata)
