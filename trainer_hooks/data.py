@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch.distributed as dist
 from torch.utils.data import Sampler
 
-from trainer_hooks.errors import StateError
-from trainer_hooks.order import Order, RunningOn
+from trainer_hooks.errors import ConfigError, StateError
+from trainer_hooks.order import Order, RunningOn, whole_number
 from trainer_hooks.untrusted import Json
 
 
@@ -39,7 +39,7 @@ class ResumableSampler(Sampler[int]):
         world_size: Number of ranks; None asks torch.distributed.
 
     Raises:
-        ConfigError: There is no sample.
+        ConfigError: There is no sample, no such rank, or something is no whole number.
     """
 
     def __init__(
@@ -52,11 +52,18 @@ class ResumableSampler(Sampler[int]):
         world_size: int | None = None,
     ) -> None:
         together = dist.is_available() and dist.is_initialized()
-        self.order: Order = RunningOn(order) if isinstance(order, int) else order
-        self.seed = seed
+        if rank is None:
+            rank = dist.get_rank() if together else 0
+        if world_size is None:
+            world_size = dist.get_world_size() if together else 1
+        is_order = hasattr(order, "id_at")
+        self.order: Order = order if is_order else RunningOn(whole_number("order", order))  # type: ignore[assignment]  # just asked
+        self.seed = whole_number("seed", seed)
         self.shuffle = shuffle
-        self.rank = rank if rank is not None else (dist.get_rank() if together else 0)
-        self.world_size = world_size or (dist.get_world_size() if together else 1)
+        self.rank = whole_number("rank", rank)
+        self.world_size = whole_number("world_size", world_size)
+        if not 0 <= self.rank < self.world_size:
+            raise ConfigError(f"rank {rank} is none of {world_size}: they are counted from 0")
         self.position = 0
         """Samples handed out so far, over all ranks and epochs."""
         self.global_batch: GlobalBatch | None = None
@@ -123,10 +130,12 @@ class ResumableSampler(Sampler[int]):
                 "the data position belongs to another stream: "
                 + ", ".join(f"{k} was {theirs.get(k)}, is {ours.get(k)}" for k in differing)
             )
-        if not isinstance(position, int) or position < 0:
+        if not isinstance(position, int) or isinstance(position, bool) or position < 0:
             raise StateError(f"the data position is {position!r}, which is no number of samples")
         self.position = position
-        self.global_batch = GlobalBatch(samples, is_planned) if isinstance(samples, int) else None
+        self.global_batch = None
+        if isinstance(samples, int) and samples > 0:
+            self.global_batch = GlobalBatch(samples, is_planned)
 
     def _stream(self) -> dict[str, Json]:
         described = {"seed": self.seed, "size": self.size, "shuffle": self.shuffle}

@@ -4,13 +4,14 @@ A sampler over a plain number of samples runs one epoch into the next. ``WholeBa
 epoch with a global batch, and ``WeightedShards`` mixes parts of a data set.
 """
 
+import operator
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import accumulate
-from typing import Protocol
+from typing import Protocol, SupportsIndex
 
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.permutation import Permutation
@@ -18,6 +19,17 @@ from trainer_hooks.untrusted import Json
 
 _permutation = lru_cache(maxsize=128)(Permutation.of)
 """A stream stands in one epoch of each shard at a time, and goes through it index by index."""
+
+
+def whole_number(what: str, value: object) -> int:
+    """Return a whole number, of Python's or of numpy's.
+
+    Raises:
+        ConfigError: It is another thing; says what of.
+    """
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        return operator.index(value)
+    raise ConfigError(f"{what} is a whole number, not {value!r:.60}")
 
 
 class Order(Protocol):
@@ -49,7 +61,7 @@ class RunningOn:
     size: int
 
     def __post_init__(self) -> None:
-        if self.size < 1:
+        if whole_number("the size of a data set", self.size) < 1:
             raise ConfigError(f"a sampler needs at least one sample, not {self.size}")
 
     @property
@@ -97,6 +109,8 @@ class WholeBatches:
     def __post_init__(self) -> None:
         if self.tail not in list(Tail):
             raise ConfigError(f"tail is {' or '.join(Tail)}, not {self.tail!r}")
+        whole_number("the size of a data set", self.size)
+        whole_number("a global batch", self.global_batch)
         if self.size < 1 or self.global_batch < 1 or self.epoch_samples < 1:
             raise ConfigError(
                 f"{self.size} samples hold no whole batch of {self.global_batch}"
@@ -138,6 +152,8 @@ class WeightedShards:
     """
 
     def __init__(self, sizes: Sequence[int], weights: Sequence[int]) -> None:
+        sizes = [whole_number("a shard's size", size) for size in sizes]
+        weights = [whole_number("a shard's weight", weight) for weight in weights]
         if not sizes or len(sizes) != len(weights) or min(*sizes, *weights) < 1:
             raise ConfigError(
                 f"shards of {list(sizes)} samples with weights {list(weights)}: each needs a size "

@@ -1,7 +1,10 @@
 """The data position: one number, with the same meaning at any number of ranks."""
 
+import json
 from itertools import islice
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,6 +144,44 @@ def test_sampler_is_refused_when_there_is_nothing_to_sample(size: int) -> None:
     """It would never yield."""
     with pytest.raises(ConfigError, match="at least one sample"):
         ResumableSampler(size)
+
+
+@pytest.mark.parametrize(
+    ("silly", "why"),
+    [
+        ({"order": 2.5}, "order is a whole number, not 2.5"),
+        ({"order": "997"}, "order is a whole number"),
+        ({"order": None}, "order is a whole number"),
+        ({"order": True}, "order is a whole number"),
+        ({"seed": None}, "seed is a whole number"),
+        ({"seed": 1.5}, "seed is a whole number"),
+        ({"rank": 0.5}, "rank is a whole number"),
+        ({"world_size": 0}, "rank 0 is none of 0"),
+        ({"world_size": -1}, "rank 0 is none of -1"),
+        ({"rank": 5}, "rank 5 is none of 2"),
+        ({"rank": -1}, "rank -1 is none of 2"),
+    ],
+    ids=str,
+)
+def test_sampler_is_refused_when_its_arguments_make_no_sense(
+    silly: dict[str, Any], why: str
+) -> None:
+    """At once: it would deal samples that no rank, or several, should have."""
+    with pytest.raises(ConfigError, match=why):
+        ResumableSampler(**{"order": SIZE, "rank": 0, "world_size": 2, **silly})
+
+
+def test_numbers_are_pythons_when_they_were_numpys() -> None:
+    """A checkpoint has to hold them."""
+    by_numpy = ResumableSampler(np.int64(SIZE), seed=np.int32(5), rank=0, world_size=1)  # type: ignore[arg-type]  # as from an index file
+    assert json.dumps(by_numpy.state_dict()) == json.dumps(sampler().state_dict())
+
+
+@pytest.mark.parametrize("position", [True, -1, 1.5, None, "7"])
+def test_position_is_refused_when_it_is_no_number_of_samples(position: Any) -> None:  # noqa: ANN401 - anything
+    """It was damaged, or written by hand."""
+    with pytest.raises(StateError, match="which is no number of samples"):
+        sampler().load_state_dict(sampler().state_dict() | {"position": position})
 
 
 def test_sampler_is_a_single_ranks_when_nobody_says_otherwise() -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -114,6 +115,15 @@ def test_shards_are_refused_when_one_would_never_be_seen(
     """Or when it is not said how often."""
     with pytest.raises(ConfigError, match="each needs a size and a weight"):
         WeightedShards(sizes, weights)
+
+
+def test_order_is_refused_when_it_is_of_broken_numbers() -> None:
+    """Its samples would be, too."""
+    half: Any = 2.5
+    with pytest.raises(ConfigError, match=r"a whole number, not 2\.5"):
+        WeightedShards([half], [1])
+    with pytest.raises(ConfigError, match=r"a whole number, not 2\.5"):
+        WholeBatches(7, half, "drop")
 
 
 @pytest.mark.parametrize(
