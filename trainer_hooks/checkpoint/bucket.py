@@ -18,6 +18,7 @@ import obstore
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
+    GenericError,
     NotSupportedError,
     PermissionDeniedError,
     PreconditionError,
@@ -33,9 +34,6 @@ PROBES = ".probes"
 
 _PATIENCE = timedelta(seconds=60)
 """A store that is in trouble for longer fails the save; training goes on."""
-
-_NO_RANGE = "Received non-partial response when range requested"
-"""What obstore says of an answer with 200 instead of 206, as rclone's server gives to any range."""
 
 _PIECE_BYTES = 32 * 1024 * 1024
 
@@ -106,16 +104,33 @@ class Bucket:
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """Return a part of an object; of one that a store only gives as a whole, cut out here."""
-        if self._gives_ranges:
-            try:
-                with self._told(key):
-                    return bytes(obstore.get_range(self._store, key, start=start, length=length))
-            except OSError as error:
-                if _NO_RANGE not in str(error):
-                    raise
-            self._gives_ranges = False
-            log.warning("%s gives objects only as a whole: resuming takes longer", self.url)
-        return self.get(key)[start : start + length]
+        if not self._gives_ranges:
+            return self.get(key)[start : start + length]
+        try:
+            return self._range(key, start, length)
+        except OSError as error:
+            # Neither the store nor obstore says so in a way of its own: it has to be found out.
+            if not isinstance(error.__cause__, GenericError):
+                raise
+            part = self.get(key)[start : start + length]
+            if len(part) < length:
+                raise
+            if self._has_no_ranges(key):
+                self._gives_ranges = False
+                log.warning("%s gives objects only as a whole: resuming takes longer", self.url)
+            return part
+
+    def _range(self, key: str, start: int, length: int) -> bytes:
+        with self._told(key):
+            return bytes(obstore.get_range(self._store, key, start=start, length=length))
+
+    def _has_no_ranges(self, key: str) -> bool:
+        """Ask for a byte of an object that was just given as a whole."""
+        try:
+            self._range(key, 0, 1)
+        except OSError as error:
+            return isinstance(error.__cause__, GenericError)
+        return False
 
     def put(self, key: str, data: bytes) -> None:
         """Write or replace an object, in one request: what a multipart one leaves is not listed."""
