@@ -1,5 +1,6 @@
 """The unit, its user and its run directory fit each other, and systemd understands them."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from trainer_hooks.launch.exit_codes import (
+    EXIT_CONFIG,
+    EXIT_CRASH_LOOP,
+    EXIT_PEER_LOST,
+    EXIT_PREEMPTED,
+)
 from watcher.cli import _parser
 from watcher.config import Config
 from watcher.settings import load
@@ -118,7 +125,7 @@ def test_unit_keeps_what_the_daemon_needs_when_hardened() -> None:
 
 def test_run_directory_belongs_to_the_units_user_when_made() -> None:
     """One user in three files; only the daemon writes the flag, everybody may leave a report."""
-    [[_, user, *_]] = table("sysusers.conf")
+    [[_, user, *_], _trainers] = table("sysusers.conf")
     assert unit()["User"] == unit()["Group"] == [user]
     run_dir = str(Config().run_dir)
     assert table("tmpfiles.conf") == [
@@ -126,6 +133,20 @@ def test_run_directory_belongs_to_the_units_user_when_made() -> None:
         ["d", f"{run_dir}/trainers", "1777", user, user, "-"],
         ["d", f"{run_dir}/requests", "1777", user, user, "-"],
     ]
+
+
+def test_trainer_template_starts_again_what_launch_says_may_start_again() -> None:
+    """The exit codes are launch's, the user sysusers.d's, and the window systemd's own limit."""
+    text = (FILES / "reprieve-trainer@.service").read_text()
+    lines = set(text.splitlines())
+    assert f"RestartForceExitStatus={EXIT_PREEMPTED} {EXIT_PEER_LOST}" in lines
+    assert f"SuccessExitStatus={EXIT_PREEMPTED}" in lines
+    assert f"RestartPreventExitStatus={EXIT_CONFIG} {EXIT_CRASH_LOOP}" in lines
+    assert {"StartLimitIntervalSec=0", "RestartSec=5", "KillMode=mixed"} <= lines
+    [window] = re.findall(r"--window (\d+) ", text)
+    assert f"TimeoutStopSec={window}" in lines
+    _watcher, [_, user, *_] = table("sysusers.conf")
+    assert f"User={user}" in lines
 
 
 def test_config_is_accepted_and_says_what_is_the_default_anyway() -> None:

@@ -22,14 +22,14 @@ LAUNCHER = """\
 #!/bin/sh
 # Not the checkout's own interpreter, which may be in a home directory that the unit can't see.
 export PYTHONPATH=/opt/source:/opt/packages PYTHONDONTWRITEBYTECODE=1
-exec /usr/bin/python3 -m {package} "$@"
+exec /usr/bin/python3 -c 'import sys; from {package}.cli import main; sys.exit(main())' "$@"
 """
 
 SIMULATOR = """\
 [Unit]
 Before=reprieve-watcher.service
 [Service]
-ExecStart=/opt/reprieve/bin/reprieve-watcher simulate aws --quiet
+ExecStart=/opt/reprieve/bin/reprieve-watcher simulate {cloud} --quiet
 """
 
 
@@ -39,8 +39,8 @@ class BareVm:
 
     machine: Booted
 
-    def install(self) -> None:
-        """Put the watcher on it as the README says, with a simulated EC2 for its cloud."""
+    def install(self, cloud: str = "aws") -> None:
+        """Put the watcher on it as the README says, with a simulator for its cloud."""
         for name, folder in TARGETS.items():
             self.machine.write(f"{folder}/{name}", (FILES / name).read_text())
             self.machine.enable(name)
@@ -48,10 +48,10 @@ class BareVm:
             text = (FILES / f"{name}.conf").read_text()
             self.machine.write(f"etc/{name}.d/reprieve.conf", text)
         settings = (FILES / "watcher.toml").read_text()
-        cloud = f'\n[aws]\nmetadata_endpoint = "{CLOUD}"\n'
-        self.machine.write("etc/reprieve/watcher.toml", settings + cloud)
+        where = f'\n[{cloud}]\nmetadata_endpoint = "{CLOUD}"\n'
+        self.machine.write("etc/reprieve/watcher.toml", settings + where)
         self.program("reprieve/bin/reprieve-watcher", "watcher")
-        self.unit("simulator.service", SIMULATOR)
+        self.unit("simulator.service", SIMULATOR.format(cloud=cloud))
 
     def program(self, path: str, package: str) -> None:
         """Put a console script under /opt that runs a package of this checkout."""

@@ -25,6 +25,7 @@ _MASKED = (
     *("systemd-networkd.service", "systemd-resolved.service", "getty@.service"),
 )
 _UNITS = "etc/systemd/system"
+_SOURCE = ("watcher", "trainer_hooks", "examples")
 
 
 def require_nspawn() -> None:
@@ -86,7 +87,8 @@ class Booted:
         import aiohttp  # noqa: PLC0415 - only where its packages are is asked
 
         packages = Path(aiohttp.__file__).parents[1]
-        return [(packages, "/opt/packages"), (ROOT / "watcher", "/opt/source/watcher")]
+        source = [(ROOT / name, f"/opt/source/{name}") for name in _SOURCE]
+        return [(packages, "/opt/packages"), *source]
 
     def run(self, *command: str) -> str:
         """Run a command in it."""
