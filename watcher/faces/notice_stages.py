@@ -12,7 +12,7 @@ from enum import StrEnum
 from watcher.metrics import Metrics
 from watcher.notice import Moment, Urgency
 from watcher.state import Entry, State
-from watcher.trainers import Trainer, TrainerState
+from watcher.trainers import FILE_LIMIT, Trainer, TrainerState
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,11 @@ class Stage(StrEnum):
 
 
 _MAY_BE_COMMITTED = (TrainerState.SAVED, TrainerState.EXITED)
+
+
+NOTED_LIMIT = 4 * FILE_LIMIT
+"""Stages that are noted of one notice: three for each trainer there can be, and the flag. Whoever
+invents trainers gets no more lines in the log."""
 
 
 class NoticeStages:
@@ -57,7 +62,7 @@ class NoticeStages:
         for entry in entries:
             noted = self._noted.setdefault(entry.standing.notice.id, set())
             for who, stage, seconds in self._reached(entry, there):
-                if (who, stage) not in noted:
+                if (who, stage) not in noted and len(noted) < NOTED_LIMIT:
                     noted.add((who, stage))
                     self._note(entry, stage, seconds)
 

@@ -13,7 +13,7 @@ from watcher.faces.trainer_slots import TrainerSlots
 from watcher.metrics import Metrics
 from watcher.notice import Moment, NoticeKind, Urgency
 from watcher.state import State
-from watcher.trainers import Trainer, Trainers
+from watcher.trainers import FILE_LIMIT, Trainer, Trainers
 
 LOOK_EVERY_S = 2.0
 """Seconds between looks: trainers speak as often."""
@@ -61,8 +61,7 @@ class TrainerWatch(Collector):
         """Take in what a look has found; where it could not see all, what was known stays."""
         self._last = trainers
         if trainers.unknown:
-            known = {one.id: one for one in (*self._found, *trainers.found)}
-            self._found = tuple(known.values())
+            self._found = self._with_known(trainers.found)
         else:
             self._found = trainers.found
         is_first, seen = self._first_seen is None, self._first_seen or {}
@@ -71,6 +70,17 @@ class TrainerWatch(Collector):
         if not is_first:  # or a restarted watcher would count those that have been here for long
             self._starts.inc(len(self._first_seen.keys() - seen.keys()))
         self._stages.note(self._found)
+
+    def _with_known(self, found: tuple[Trainer, ...]) -> tuple[Trainer, ...]:
+        """Return who was found just now, and who was known and has been heard from of late.
+
+        At most ``FILE_LIMIT`` in all: whoever keeps more files there than a look sees, and gives
+        them other names each time, would fill our memory.
+        """
+        seen, now_s = {one.id for one in found}, self._now().boottime_s
+        silent = [one for one in self._found if one.id not in seen and _is_shown(one, now_s)]
+        known = silent[: max(0, FILE_LIMIT - len(found))]
+        return (*known, *found)
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Yield the series, as Prometheus's registry asks for them."""
@@ -91,7 +101,7 @@ class TrainerWatch(Collector):
 
     def _shown(self) -> list[Shown]:
         now = self._now()
-        live = [one for one in self._found if abs(now.boottime_s - one.heartbeat_s) <= KEPT_S]
+        live = [one for one in self._found if _is_shown(one, now.boottime_s)]
         labels = self._slots.labels(one.id for one in live)
         offset_s, seen = now.wall.timestamp() - now.boottime_s, self._first_seen or {}
         return [
@@ -111,6 +121,10 @@ class TrainerWatch(Collector):
                 there = [(one.notice.kind, one.urgency) for one in standings]
                 family.add_metric([kind.value, urgency.value], there.count((kind, urgency)))
         return family
+
+
+def _is_shown(trainer: Trainer, now_s: float) -> bool:
+    return abs(now_s - trainer.heartbeat_s) <= KEPT_S
 
 
 def _single(name: str, said: str, value: float) -> GaugeMetricFamily:

@@ -7,12 +7,12 @@ import pytest
 from tests.support.clocks import START, TurnedClock
 from tests.support.standings import admitted, in_force
 from tests.support.trainers import after, trainer
-from watcher.faces.notice_stages import NoticeStages
+from watcher.faces.notice_stages import NOTED_LIMIT, NoticeStages
 from watcher.metrics import Metrics
 from watcher.notice import NoticeKind, Standing
 from watcher.state import ActionRecord, State
 from watcher.trainer_figures import TrainerFigures
-from watcher.trainers import Trainer, TrainerState
+from watcher.trainers import FILE_LIMIT, Trainer, TrainerState
 
 SPOT = in_force()
 STAGES = ("flag", "noticed", "stopped", "committed")
@@ -73,6 +73,18 @@ def test_stages_are_measured_once_a_trainer_when_a_notice_is_answered(
     assert entry.stages == {"flag": 0.25, "noticed": 1.5, "stopped": 2.5, "committed": 4.5}
     assert "notice_id=spot-1" in caplog.text
     assert "flag_s=0.250 noticed_s=1.500 stopped_s=2.500 committed_s=4.500" in caplog.text
+
+
+def test_stages_are_bounded_when_trainers_are_invented(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever writes files by other names at each look gets no log of his own."""
+    caplog.set_level(logging.INFO)
+    answered = Answered(SPOT)
+    for look in range(10):
+        names = [f"evil-{look}-{number}" for number in range(FILE_LIMIT)]
+        answered.stages.note([stopped(one, after_s=1.0, state=TrainerState.SAVED) for one in names])
+    measured = sum(count or 0 for count, _ in answered.sums().values())
+    assert measured == NOTED_LIMIT
+    assert caplog.text.count("notice answered") <= NOTED_LIMIT
 
 
 def test_commit_is_not_measured_when_the_trainer_may_still_commit() -> None:

@@ -14,7 +14,7 @@ from watcher.metrics import Metrics
 from watcher.notice import NoticeKind
 from watcher.state import State
 from watcher.trainer_figures import TrainerFigures
-from watcher.trainers import Trainer, Trainers, TrainerState
+from watcher.trainers import FILE_LIMIT, Trainer, Trainers, TrainerState
 
 FIGURES = TrainerFigures(
     stall_s=0.25,
@@ -116,6 +116,18 @@ def test_trainers_stay_when_a_look_could_not_see_all(scraped: Scraped) -> None:
     assert scraped.value("trainer_files_refused") == 1
     scraped.saw(trainer("b"))
     assert (scraped.of("step", "0"), scraped.value("trainers_unknown")) == (None, 0)
+
+
+def test_memory_is_bounded_when_more_files_than_a_look_sees_change_their_names(
+    scraped: Scraped,
+) -> None:
+    """Of 300 files with other names at each look 256 are seen; those of long ago are forgotten."""
+    scraped.saw(trainer("honest"))
+    for look in range(20):
+        crowd = [trainer(f"evil-{look}-{number}") for number in range(255)]
+        scraped.saw(trainer("honest"), *crowd, unknown="more than 256 files in trainers/")
+    assert scraped.of("step", "0") == 7
+    assert len(scraped.watch._found) == FILE_LIMIT
 
 
 def test_starts_are_counted_from_the_second_look_on(scraped: Scraped) -> None:
