@@ -7,6 +7,9 @@ import time
 from pathlib import Path
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TIME_NAMESPACE = Path("/proc/self/ns/time")
+_OF_MACHINE = 0xEFFFFFFA
+"""TIME_NS_INIT_INO of linux/nsfs.h (read 2026-11-30)."""
 
 
 def boottime_s() -> float:
@@ -20,6 +23,14 @@ def boot_id() -> str | None:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         return None
+
+
+def is_boottime_shifted() -> bool:
+    """Tell whether this process is in a time namespace, whose CLOCK_BOOTTIME may be its own."""
+    try:
+        return _TIME_NAMESPACE.stat().st_ino != _OF_MACHINE
+    except OSError:  # a kernel that knows none
+        return False
 
 
 def process_began_ticks(pid: int | None = None) -> int:

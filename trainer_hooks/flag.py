@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from trainer_hooks.at_stop import ASSUMED_S
-from trainer_hooks.clock import boot_id, boottime_s, seconds_left
+from trainer_hooks.clock import boot_id, boottime_s, is_boottime_shifted, seconds_left
 from trainer_hooks.errors import FlagError, UntrustedFileError
 from trainer_hooks.untrusted import Json, read_json_object
 
@@ -172,7 +172,8 @@ def _deadline_s(data: dict[str, Json], where: object) -> float | None:
     The writer's boottime is believed only in its own boot, and while both its stamps agree with
     our clocks (a time namespace shifts CLOCK_BOOTTIME under one boot id: node-facts, 2026-11-30),
     else its wall clock is. Of two credible answers the earlier counts, unless it alone would make
-    the notice overdue: a wrong clock may hurry a trainer, never hide a notice from it.
+    the notice overdue: a wrong clock may hurry a trainer, never hide a notice from it. So a wall
+    clock that was set forward by hours since the writing does not hide one either.
     """
     if data.get("deadline") is None:
         return None
@@ -185,10 +186,12 @@ def _deadline_s(data: dict[str, Json], where: object) -> float | None:
     if deadline is None or written is None:
         return by_wall
     age_by_wall = time.time() - _instant(data, "written_at", where)
+    overdue_s = now - OVERDUE_S
     if abs(age_by_wall - (now - written)) > CLOCK_TOLERANCE_S:
-        return by_wall
+        is_hidden = by_wall < overdue_s and not is_boottime_shifted()
+        return max(by_wall, deadline) if is_hidden else by_wall
     earlier, later = sorted((by_wall, deadline))
-    return later if earlier + OVERDUE_S < now else earlier
+    return later if earlier < overdue_s else earlier
 
 
 def _stamp(data: dict[str, Json], key: str) -> float | None:

@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 LEAD_S = 1.0
 """How long before the deadline the guard acts; nobody who is on time meets it."""
 
+_LONGEST_WAIT_S = 86400.0
+"""A wait of centuries is an OverflowError, and a deadline may be the last day of the year 9999."""
+
 
 class Guard:
     """Knows by when this process has to be gone, once a stop is decided.
@@ -83,7 +86,7 @@ class Guard:
     def _watch(self) -> None:
         with self._changed:
             while not self._closed and ((left_s := self._left_s()) is None or left_s > 0):
-                self._changed.wait(left_s)
+                self._changed.wait(None if left_s is None else min(left_s, _LONGEST_WAIT_S))
             if self._closed or self._leave is None:
                 return
         # From a thread of its own: the training may hang in a log line, with its lock.

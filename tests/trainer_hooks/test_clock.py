@@ -30,6 +30,18 @@ def test_boot_id_is_unknown_when_the_system_hides_it(
     assert clock.boot_id() is None
 
 
+def test_boottime_is_shifted_when_the_time_namespace_is_not_the_machines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Any other one's may be; a kernel that knows none shifts nothing."""
+    kernels = Path("/proc/self/ns/time").readlink()
+    assert clock.is_boottime_shifted() is (str(kernels) != "time:[4026531834]")
+    monkeypatch.setattr(clock, "_TIME_NAMESPACE", tmp_path)
+    assert clock.is_boottime_shifted()
+    monkeypatch.setattr(clock, "_TIME_NAMESPACE", tmp_path / "none")
+    assert not clock.is_boottime_shifted()
+
+
 def test_process_began_between_boot_and_now_whichever_way_it_is_named() -> None:
     """This one is asked for by a ledger, the launcher's by its ranks."""
     own = clock.process_began_ticks()

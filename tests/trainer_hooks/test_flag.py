@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.flags import GOLDEN
 from tests.support.golden_flag import Clocks, Flag
+from trainer_hooks import flag
 from trainer_hooks.flag import OVERDUE_S, StopNotice, read_flag, run_directory
 
 
@@ -101,6 +102,20 @@ def test_deadline_follows_the_wall_when_it_was_stepped_after_the_writing(
     """The stamps part: the deadline is the cloud's, in wall time, and the clock was just set."""
     clocks.wall += step_s
     assert golden.deadline_s() == pytest.approx(5121.0 - step_s)
+
+
+@pytest.mark.parametrize(("is_shifted", "deadline_s"), [(False, 5121.0), (True, 5121.0 - 7200)])
+def test_notice_is_not_hidden_when_the_wall_was_set_forward_by_hours(
+    golden: Flag,
+    clocks: Clocks,
+    monkeypatch: pytest.MonkeyPatch,
+    is_shifted: bool,  # noqa: FBT001 - a table's column
+    deadline_s: float,
+) -> None:
+    """A node that learns the time only now; unless it is our boottime that is another one."""
+    monkeypatch.setattr(flag, "is_boottime_shifted", lambda: is_shifted)
+    clocks.wall += 7200
+    assert golden.deadline_s() == pytest.approx(deadline_s)
 
 
 @pytest.mark.parametrize("offset_s", [86_400.0, -4000.0])

@@ -159,3 +159,14 @@ def test_deadline_is_known_when_the_program_leaves_by_itself() -> None:
     watched.arm(deadline_s)
     assert watched.deadline_s == deadline_s
     watched.close()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_guard_acts_on_a_nearer_deadline_when_the_first_was_centuries_away(left: Left) -> None:
+    """The last day of the year 9999 is further than any wait can be."""
+    watched = Guard(left)
+    watched.arm(boottime_s() + 2.5e11)
+    wait_until(lambda: "reprieve-guard" in thread_names())
+    watched.arm(boottime_s() + LEAD_S + 0.05)
+    assert left.event.wait(20)
+    watched.close()

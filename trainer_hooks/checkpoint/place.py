@@ -156,10 +156,12 @@ def place_of(text: str | os.PathLike[str]) -> Place:
     """Return the place that a path or a URL names; ``file://`` is the path that it holds.
 
     Raises:
-        ConfigError: It is the URL of no store that we know, or of another machine's file, or what
-            such a store needs is not installed.
+        ConfigError: It is empty, or the URL of no store that we know, or of another machine's
+            file, or what such a store needs is not installed.
     """
     url = os.fspath(text)
+    if not url:  # a variable that is not set, perhaps: pathlib takes it for the working directory
+        raise ConfigError("the directory's name is empty: for the working directory say '.'")
     if _SHORT_OF_A_SLASH.match(url):
         raise ConfigError(f"{url} was a URL before it became a Path: pass the text as it is")
     if "://" not in url:

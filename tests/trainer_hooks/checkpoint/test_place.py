@@ -36,6 +36,12 @@ def test_url_is_refused_when_it_names_no_file_of_this_machine(url: str) -> None:
         place_of(url)
 
 
+def test_place_is_refused_when_its_name_is_empty() -> None:
+    """A variable that is not set must not mean the working directory."""
+    with pytest.raises(ConfigError, match="name is empty"):
+        place_of("")
+
+
 def test_local_saves_take_a_files_url_when_it_names_a_path() -> None:
     """As the checkpoint directory does; and no bucket."""
     assert LocalSaves(directory="file:///nvme/run", save_every=1).path == Path("/nvme/run")
