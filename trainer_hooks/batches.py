@@ -16,7 +16,7 @@ from trainer_hooks.errors import ConfigError
 from trainer_hooks.forked import surely
 from trainer_hooks.micro_batches import MicroBatches
 from trainer_hooks.of_each_rank import Stateful
-from trainer_hooks.signals import STOP_SIGNALS
+from trainer_hooks.signals import ENDING_SIGNALS
 
 if TYPE_CHECKING:  # it loads seconds of torch.distributed, which a worker that is spawned needs not
     from trainer_hooks.state import TrainState
@@ -44,7 +44,7 @@ class ShieldedWorker:
 
     def __call__(self, worker_id: int) -> None:
         """Run in the worker, before its first batch."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
         parent = multiprocessing.parent_process()
         if parent is not None:
             threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
@@ -207,7 +207,7 @@ def _start(loader: DataLoader[B]) -> Iterator[B]:
     if loader.num_workers and not isinstance(loader.worker_init_fn, ShieldedWorker):
         loader.worker_init_fn = ShieldedWorker(loader.worker_init_fn)
     # Blocked before the worker asks who sends it: a fork inherits the mask.
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     try:
         return iter(loader)
     finally:

@@ -108,7 +108,9 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
         os._exit(finish(report))
 
     # From the first moment: the seconds of torch's import are part of the node's last ones too.
-    signal.signal(signal.SIGTERM, lambda *_: leave(nothing_started("told to stop")))
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, lambda *_: leave(nothing_started("told to stop")))
+    signal.signal(signal.SIGUSR2, lambda *_: None)  # it is for the ranks, and there are none yet
     try:
         from trainer_hooks.launch.launcher import launch  # noqa: PLC0415 - --help needs no torch
     except ModuleNotFoundError as error:

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from torch.distributed import DistError
 
+from trainer_hooks.signals import ENDING_SIGNALS
 from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,8 @@ def exit_process(code: int, *, is_save_abandoned: bool) -> NoReturn:
     more. An abandoned save's threads would hold the interpreter's exit past the deadline, so then
     nothing is waited for.
     """
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     if is_save_abandoned:
         exit_at_once(code)
     raise SystemExit(code)

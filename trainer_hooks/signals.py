@@ -17,6 +17,11 @@ from trainer_hooks.errors import ConfigError
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 
+ENDING_SIGNALS = (*STOP_SIGNALS, signal.SIGHUP)
+"""SIGHUP is a stop as well where it would end the process: systemd sends it to all of a login
+session right after SIGTERM (systemd.kill(5), SendSIGHUP, read 2026-11-30). nohup has it ignored,
+and who has a handler for it means something else."""
+
 _Handler = Callable[[int, FrameType | None], object] | int | None
 
 
@@ -46,7 +51,8 @@ class SignalPipe:
         self._read_end, self._write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._previous_fd = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-            for number in STOP_SIGNALS:
+            is_ending = signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+            for number in ENDING_SIGNALS if is_ending else STOP_SIGNALS:
                 self._previous[number] = signal.signal(number, self._note)
         except ValueError as error:
             self._close_pipe()
@@ -57,7 +63,7 @@ class SignalPipe:
         """Take what the descriptor holds, and pass it on to the previous owner."""
         with contextlib.suppress(BlockingIOError):
             while numbers := os.read(self._read_end, 512):
-                self.received.update(n for n in numbers if n in STOP_SIGNALS)
+                self.received.update(n for n in numbers if n in self._previous)
                 self._pass_on(numbers)
 
     def wake(self) -> None:

@@ -1,6 +1,5 @@
 """``reprieve-trainer launch`` exits with a code that means something."""
 
-import os
 import signal
 import sys
 import textwrap
@@ -270,14 +269,6 @@ def test_launch_gives_the_ranks_the_window_and_fresh_stores(tmp_path: Path) -> N
     """
     with launch(tmp_path / "out", script_of(tmp_path, body), options=["--window=90"]) as running:
         assert running.wait() == 0, running.output
-
-
-def test_launch_says_what_to_do_when_the_script_is_missing(tmp_path: Path) -> None:
-    """Python's own complaint and code come through."""
-    with launch(tmp_path / "out", tmp_path / "absent.py") as running:
-        assert running.wait() == 2, running.output
-        assert "can't open file" in running.output
-    assert os.path.lexists(tmp_path / "out" / "report.json")
 
 
 def test_launch_exits_78_when_no_checkpoint_can_be_kept(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from trainer_hooks import flag, stop
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.layout import Attempt
 from trainer_hooks.results import RESULT_DIR_VARIABLE
-from trainer_hooks.signals import STOP_SIGNALS
+from trainer_hooks.signals import ENDING_SIGNALS
 
 # A busy machine is no failure: examples are judged by what they show, not by how long they take.
 settings.register_profile("untimed", deadline=None)
@@ -51,7 +51,7 @@ def golden(tmp_path: Path, clocks: Clocks) -> Flag:  # noqa: ARG001 - read on th
 @pytest.fixture
 def outlived() -> Iterator[None]:
     """Outlive a stop signal that nobody takes."""
-    before = {n: signal.signal(n, lambda *_: None) for n in STOP_SIGNALS}
+    before = {n: signal.signal(n, lambda *_: None) for n in ENDING_SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -85,7 +85,7 @@ def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Heard]:
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     """Make a node, and outlive what its trainers do to the stop signals."""
-    before = {n: signal.signal(n, lambda *_: None) for n in STOP_SIGNALS}
+    before = {n: signal.signal(n, lambda *_: None) for n in ENDING_SIGNALS}
     node = Node(tmp_path)
     monkeypatch.setenv("REPRIEVE_RUN_DIR", str(node.run_dir))
     monkeypatch.setenv(RESULT_DIR_VARIABLE, str(node.results))

@@ -32,10 +32,12 @@ class Launched:
 
 @pytest.fixture(autouse=True)
 def own_sigterm() -> Iterator[None]:
-    """Give back the signal that a command may take for itself."""
-    before = signal.getsignal(signal.SIGTERM)
+    """Give back the signals that a command may take for itself."""
+    taken = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+    before = {number: signal.getsignal(number) for number in taken}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

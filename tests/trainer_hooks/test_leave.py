@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from torch.distributed import DistNetworkError, HashStore
 
 from trainer_hooks import leave
 from trainer_hooks.leave import Departure, exit_at_once, exit_process
+from trainer_hooks.signals import ENDING_SIGNALS
 from trainer_hooks.world import World
 
 
@@ -103,21 +104,13 @@ def test_answer_is_the_first_ranks_when_they_have_seen_different_ends() -> None:
     assert not first.agree("commit/20", mine=True)
 
 
-@pytest.fixture
-def sigterm() -> Iterator[None]:
-    """Give SIGTERM back."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.mark.usefixtures("sigterm")
-def test_process_is_deaf_to_sigterm_when_it_exits() -> None:
-    """The agent's must not change the code."""
+@pytest.mark.usefixtures("outlived")
+def test_process_is_deaf_to_stop_signals_when_it_exits() -> None:
+    """The agent's must not change the code, nor the second one of a session's end."""
     with pytest.raises(SystemExit) as raised:
         exit_process(75, is_save_abandoned=False)
     assert raised.value.code == 75
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    assert {signal.getsignal(number) for number in ENDING_SIGNALS} == {signal.SIG_IGN}
 
 
 def code_of(end: Callable[[], object]) -> int:

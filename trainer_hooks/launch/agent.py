@@ -5,22 +5,26 @@ have saved and left, on the very node, or ends them all for good; it lets a seco
 off the wait that the first one began; and it knows nothing of the files in which ranks leave word.
 """
 
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch.distributed.elastic.agent.server import RunResult, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+from torch.distributed.elastic.multiprocessing import api as processes
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 from torch.distributed.launcher import api
 
 from trainer_hooks.launch.elastic import Fate, Losses, fate_of
 from trainer_hooks.launch.exit_codes import Failure
+from trainer_hooks.launch.first_signal import FirstSignal
 from trainer_hooks.launch.rendezvous import Membership
 from trainer_hooks.results import (
     Cause,
@@ -56,29 +60,42 @@ class Node:
     is_elastic: bool
     """Whether the job goes on with fewer nodes."""
     membership: Membership
+    has_begun: threading.Event = field(default_factory=threading.Event)
+    """Set once ranks have been started."""
 
 
 @contextmanager
 def preemption_aware(node: Node) -> Iterator[None]:
-    """Let torchrun use our agent while the block runs.
+    """Let torchrun use our agent, and our handler of signals, while the block runs.
 
-    ``elastic_launch`` makes its agent itself and takes no class to make; this is the one place
-    that replaces it (trainer-facts 8.5, torch 2.13, 2026-11-30).
+    ``elastic_launch`` makes its agent itself and takes no class to make, nor a handler; this is
+    the one place that replaces them (trainer-facts 8.5, torch 2.13, 2026-11-30).
     """
-    original = api.LocalElasticAgent
-    api.LocalElasticAgent = partial(Agent, node)  # type: ignore[misc, assignment]  # see above
+    original, handler = api.LocalElasticAgent, processes._terminate_process_handler  # noqa: SLF001 - see above
+    first = FirstSignal()
+    api.LocalElasticAgent = partial(Agent, node, first)  # type: ignore[misc, assignment]  # see above
+    processes._terminate_process_handler = first  # type: ignore[assignment]  # noqa: SLF001 - see above
     try:
         yield
     finally:
         api.LocalElasticAgent = original  # type: ignore[misc]  # see above
+        processes._terminate_process_handler = handler  # noqa: SLF001 - see above
 
 
 class Agent(LocalElasticAgent):
     """The agent of one launch."""
 
-    def __init__(self, node: Node, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as torchrun has it
+    def __init__(
+        self,
+        node: Node,
+        first_signal: FirstSignal,
+        *arguments: Any,  # noqa: ANN401 - as torchrun has it
+        **options: Any,  # noqa: ANN401 - as torchrun has it
+    ) -> None:
         super().__init__(*arguments, **options)
         self._node = node
+        self._first_signal = first_signal
+        first_signal.kill_by(self._kill_ranks)
         self._losses = Losses()
         self._goes_on = self._is_restarting = self._has_met = False
         node.membership.belong_to(self._rdzv_handler)
@@ -103,7 +120,9 @@ class Agent(LocalElasticAgent):
 
     def _start_workers(self, worker_group: Any) -> Any:  # noqa: ANN401 - as above
         forget_results(self._node.results)  # of the ranks that these replace
-        return super()._start_workers(worker_group)
+        started = super()._start_workers(worker_group)
+        self._node.has_begun.set()
+        return started
 
     def _monitor_workers(self, worker_group: Any) -> RunResult:  # noqa: ANN401 - as above
         result: RunResult = super()._monitor_workers(worker_group)
@@ -135,9 +154,15 @@ class Agent(LocalElasticAgent):
     def _shutdown(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as above
         if not self._is_restarting:
             # The ranks have been told, and their time is counted; being told again adds nothing.
-            for number in (signal.SIGTERM, signal.SIGUSR1):
-                signal.signal(number, signal.SIG_IGN)
+            self._first_signal.take()
         super()._shutdown(*arguments, **options)
+
+    def _kill_ranks(self) -> None:
+        context: Any = self._pcontext
+        for rank in context.subprocess_handlers.values() if context is not None else ():
+            if rank.proc.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(rank.proc.pid, signal.SIGKILL)
 
     def _check_restart(self) -> None:
         """See that nothing forbids to start ranks again, now that those before them are gone."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer_hooks.results import RankResult, RankState
+from trainer_hooks.signals import ENDING_SIGNALS
 
 EXIT_DONE = os.EX_OK
 EXIT_CRASHED = 1
@@ -71,7 +72,7 @@ def launch_exit_code(
     if stopped_by is None:
         return EXIT_PEER_LOST if is_rendezvous_lost else EXIT_CRASHED
     # Told to stop before any rank had begun: nothing was there to save. Ctrl-C is no preemption.
-    is_preemption = states == {None} and stopped_by in (signal.SIGTERM, signal.SIGUSR1)
+    is_preemption = states == {None} and stopped_by in ENDING_SIGNALS
     return EXIT_PREEMPTED if is_preemption else _code_of(-stopped_by)
 
 

@@ -5,10 +5,10 @@ for minutes, where no Python handler runs, for a node that was perhaps taken by 
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 from trainer_hooks.flag import StopNotice
 from trainer_hooks.launch.in_force import stop_in_force
+from trainer_hooks.launch.other_signals import children
 from trainer_hooks.stop import StopListener
 
 
@@ -41,7 +41,6 @@ class StopWhileWaiting:
 def _has_children() -> bool:
     """Tell whether this process has started any; True where the kernel does not say."""
     try:
-        tasks = list(Path("/proc/self/task").iterdir())
-        return any((task / "children").read_text(encoding="ascii").strip() for task in tasks)
+        return bool(children())
     except OSError:
         return True

@@ -17,6 +17,7 @@ from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRende
 
 from trainer_hooks.launch.agent import Agent, Node, NodeLeavesError, RanksPreemptedError
 from trainer_hooks.launch.elastic import MAX_LOSSES
+from trainer_hooks.launch.first_signal import FirstSignal
 from trainer_hooks.launch.rendezvous import Membership
 from trainer_hooks.results import Cause, RankResult, RankState, write_result
 
@@ -110,7 +111,7 @@ def run_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAg
             membership=Membership(),
         )
         none: Any = None
-        Agent(node, spec, none).run()
+        Agent(node, FirstSignal(), spec, none).run()
         return script
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}

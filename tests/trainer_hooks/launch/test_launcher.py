@@ -6,9 +6,8 @@ from typing import NoReturn
 import pytest
 
 from tests.support.flags import put_flag
-from trainer_hooks.errors import ConfigError
 from trainer_hooks.flag import FLAG_NAME, OVERDUE_S
-from trainer_hooks.launch import launcher
+from trainer_hooks.launch import arguments
 from trainer_hooks.launch.launcher import launch
 from trainer_hooks.launch.report import LaunchReport
 
@@ -25,7 +24,7 @@ def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise StartedError
 
     monkeypatch.setenv("REPRIEVE_RUN_DIR", str(tmp_path))
-    monkeypatch.setattr(launcher._TORCHRUN, "parse_args", start)
+    monkeypatch.setattr(arguments.TORCHRUN, "parse_args", start)
     return tmp_path
 
 
@@ -64,17 +63,3 @@ def test_launch_starts_when_nothing_forbids_it(run_dir: Path) -> None:
     put_flag(run_dir, left_s=-OVERDUE_S - 5)
     with pytest.raises(StartedError):
         launched()
-
-
-@pytest.mark.parametrize("nproc_per_node", ["x", "1.5", "0", "-1"])
-def test_launch_is_refused_when_a_number_of_ranks_makes_no_sense(nproc_per_node: str) -> None:
-    """As a setting that is wrong, and not as a crash: nobody should start it again in vain."""
-    with pytest.raises(ConfigError, match=f"--nproc-per-node={nproc_per_node}(:| starts)"):
-        launcher._ranks(nproc_per_node)
-
-
-@pytest.mark.parametrize("nnodes", ["x", "1:2:3", "0", "0:1", "2:1", "-1:2"])
-def test_launch_is_refused_when_a_number_of_nodes_makes_no_sense(nnodes: str) -> None:
-    """Likewise."""
-    with pytest.raises(ConfigError, match=f"--nnodes={nnodes}(:| is)"):
-        launcher._nodes(nnodes)

@@ -1,0 +1,56 @@
+"""The signals that end a launch: the first one counts, and those after it break nothing off.
+
+torchrun raises an exception for each of them. One that comes while the first is carried out breaks
+off the wait for ranks that save, and the launcher leaves them behind as orphans.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType
+
+from torch.distributed.elastic.multiprocessing.api import SignalException
+
+ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1")
+"""torchrun's own, and SIGUSR1: an agent that does not handle it dies and leaves orphans."""
+
+_BY_HAND = (signal.SIGINT, signal.SIGQUIT)
+"""A second one, of somebody at a terminal who has waited long enough, is meant."""
+
+
+def heeded() -> list[str]:
+    """Return which of them are to end a launch: not those that it was started to ignore.
+
+    nohup starts it so for SIGHUP, and a shell without job control what it puts in the background
+    for SIGINT and SIGQUIT.
+    """
+    return [name for name in ENDING if signal.getsignal(signal.Signals[name]) != signal.SIG_IGN]
+
+
+class FirstSignal:
+    """The handler of all these signals, for one launch."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._kill_ranks: Callable[[], None] | None = None
+
+    def kill_by(self, kill_ranks: Callable[[], None]) -> None:
+        """Learn how the ranks are ended without being given time."""
+        self._kill_ranks = kill_ranks
+
+    def take(self) -> None:
+        """Let none break off what is under way now: the ranks are being ended."""
+        self._is_taken = True
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal.
+
+        Raises:
+            SignalException: It is the first; torchrun hands it to the ranks and waits for them.
+        """
+        if not self._is_taken:
+            self._is_taken = True
+            number = signal.Signals(number)
+            raise SignalException(f"process {os.getpid()} got signal {number}", sigval=number)
+        if number in _BY_HAND and self._kill_ranks is not None:
+            self._kill_ranks()
