@@ -1,8 +1,6 @@
 """Jobs that go on with fewer nodes when one is taken, and take a new one in."""
 
-import os
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ import pytest
 
 from tests.support.elastic_job import Job, as_ordered
 from tests.support.flags import put_flag
-from tests.support.launching import EXECUTABLE, Launch, descendants, launch, wait_until
+from tests.support.launching import EXECUTABLE, Launch, launch, vanish, wait_until
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(300)]
 
@@ -46,12 +44,6 @@ def bare_store() -> Iterator[int]:
             yield int(ready[1])
         finally:
             process.kill()
-
-
-def vanish(running: Launch) -> None:
-    """End a node without a word: its launcher and its ranks at once."""
-    for pid in [*descendants(running.process.pid), running.process.pid]:
-        os.kill(pid, signal.SIGKILL)
 
 
 def go_on(job: Job, running: dict[int, Launch], stack: ExitStack, since: float) -> Samples:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.support.elastic_main import GLOBAL_BATCH, SAMPLES, SEED
 from tests.support.launching import Launch, launch, wait_until
 from trainer_hooks import ResumableSampler
+from trainer_hooks.agreements import AgreementName
 
 MAIN = Path(__file__).with_name("elastic_main.py")
 STEPS = 700
@@ -44,6 +45,7 @@ class Job:
     nodes: str = "2:3"
     store: int | None = None
     """Port of a store at 127.0.0.9; without it the first node hosts the rendezvous."""
+    agreement: AgreementName = "store"
     port: int = field(default_factory=quiet_port)
 
     def start(self, node: int) -> Launch:
@@ -54,7 +56,8 @@ class Job:
         options += [f"--rdzv-endpoint={host}:{port}", f"--local-addr=127.0.0.{node}"]
         options += [f"--rdzv-conf=is_host={is_host},last_call_timeout=3"]
         self.log.mkdir(exist_ok=True)
-        arguments = [str(self.directory / "checkpoints"), str(self.log), str(STEPS)]
+        arguments = [str(self.directory / "checkpoints"), str(self.log)]
+        arguments += [str(STEPS), self.agreement]
         return launch(self.of(node), MAIN, *arguments, ranks=1, options=options)
 
     def of(self, node: int) -> Path:

@@ -1,4 +1,6 @@
-"""Trains on a fixed global batch, whatever the number of ranks: CHECKPOINT_DIR LOG_DIR STEPS.
+"""Trains on a fixed global batch, whatever the number of ranks.
+
+Arguments: CHECKPOINT_DIR LOG_DIR STEPS AGREEMENT.
 
 A step takes a while, until the file ``hurry`` is in LOG_DIR.
 """
@@ -41,7 +43,13 @@ def main() -> None:
     state = TrainState(model=model, optimizer=optimizer, scheduler=None, scaler=None, data=sampler)
     with (
         (log_dir / f"{os.getpid()}.jsonl").open("w") as log,
-        TrainerHooks(state, checkpoint_dir=checkpoints, save_every=10, always_stop=True) as hooks,
+        TrainerHooks(
+            state,
+            checkpoint_dir=checkpoints,
+            save_every=10,
+            always_stop=True,
+            agreement="collective" if sys.argv[4] == "collective" else "store",
+        ) as hooks,
     ):
         batches = hooks.batches(loader)
         for step in hooks.steps(until=steps):

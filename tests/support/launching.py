@@ -114,6 +114,12 @@ def descendants(pid: int) -> list[int]:
     return [deeper for child in below for deeper in descendants(child)] + below
 
 
+def vanish(running: Launch) -> None:
+    """End a node without a word: its launcher and its ranks at once."""
+    for pid in [*descendants(running.process.pid), running.process.pid]:
+        os.kill(pid, signal.SIGKILL)
+
+
 def is_alive(pid: int) -> bool:
     """Tell whether a process runs; a zombie does not."""
     try:
