@@ -41,6 +41,8 @@ class Health:
     To one checkpoint a run is rolled back once."""
     roll_back_loss: bool = False
     """Whether a loss that leaps and stays away does the same."""
+    roll_back_grad_norm: bool = False
+    """Whether a gradient norm that does."""
     request_node: bool = False
     """Whether another node is asked for in place of one with a rank that is slow, or whose
     parameters are not the others'. The watcher there has to be told to heed it."""
@@ -150,7 +152,11 @@ class Guards:
     def _look_back(self, run: Watched, finding: Finding, good_step: int) -> None:
         """Roll back to where all was well, if that is wanted. Only rank 0 does."""
         wanted = self._health or Health()
-        is_wanted = {Guard.DIGEST: wanted.roll_back, Guard.LOSS: wanted.roll_back_loss}
+        is_wanted = {
+            Guard.DIGEST: wanted.roll_back,
+            Guard.LOSS: wanted.roll_back_loss,
+            Guard.GRAD_NORM: wanted.roll_back_grad_norm,
+        }
         if is_wanted.get(finding.guard, False):
             # What was resumed from was alike on all ranks, whatever is compared since.
             onset_step = max(run.resumed_step, good_step) + 1

@@ -1,12 +1,12 @@
 """Every interruption of a real run: when, how it was told, what it cost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from trainer_hooks.waste.account import Kind, Segment
 from trainer_hooks.waste.attempt import Attempt
-from trainer_hooks.waste.records import Outcome
+from trainer_hooks.waste.records import Outcome, Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,9 @@ class Interruption:
     waiting_gpu_s: float
     back_s: float
     """Until the next attempt's first step, or until now."""
+    parts_s: Mapping[Part, float]
+    """Seconds of the way back by part, in the order in which they come; those alone that took time.
+    """
 
     @property
     def lost_steps(self) -> int:
@@ -55,7 +58,12 @@ def _interruptions(
     attempts: Sequence[Attempt], segments: Sequence[Segment]
 ) -> Iterator[Interruption]:
     spent: dict[tuple[int, Kind], float] = {}
+    parts_s: dict[int, dict[Part, float]] = {}
     for segment in segments:
+        part = Part.WAITING if segment.kind is Kind.WAITING else segment.part
+        if part is not None:
+            taken = parts_s.setdefault(segment.attempt, {})
+            taken[part] = taken.get(part, 0.0) + segment.seconds
         key = segment.attempt, segment.kind
         spent[key] = spent.get(key, 0.0) + segment.gpu_s
     for attempt, following in pairwise(attempts):
@@ -75,4 +83,5 @@ def _interruptions(
             restart_gpu_s=spent.get((after, Kind.RESTART), 0.0),
             waiting_gpu_s=spent.get((after, Kind.WAITING), 0.0),
             back_s=back - last,
+            parts_s=parts_s.get(after, {}),
         )

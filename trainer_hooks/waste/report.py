@@ -9,6 +9,7 @@ from statistics import fmean
 from trainer_hooks.waste.account import Accounts, Kind, Segment, account, timeline
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.choice import Choice, choose
+from trainer_hooks.waste.found import Found
 from trainer_hooks.waste.history import History, Measured, history, lags_s
 from trainer_hooks.waste.interruptions import Interruption, interruptions
 from trainer_hooks.waste.interval import Costs
@@ -50,6 +51,8 @@ class Report:
     interruptions: tuple[Interruption, ...]
     pauses: tuple[Pause, ...]
     health: Health
+    findings: tuple[Found, ...]
+    """What guards have found."""
     phases: tuple[StepPhase, ...]
     """What a step takes, in parts."""
     costs: Costs | None
@@ -125,6 +128,7 @@ def make_report(root: Path) -> Report:
         interruptions=interruptions(attempts, segments),
         pauses=pauses(attempts, segments),
         health=_health(attempts),
+        findings=tuple(found for attempt in attempts for found in attempt.findings),
         phases=step_phases(attempts),
         costs=costs,
         choice=None if costs is None else choose(costs),

@@ -72,6 +72,10 @@ def report_json(report: Report) -> Mapping[str, object]:
             for one in report.phases
         },
         "interruptions": [_interruption(each) for each in report.interruptions],
+        "findings": [
+            {"at": one.at, "guard": one.guard, "step": one.step, "text": one.text}
+            for one in report.findings
+        ],
         "pauses": [_pause(each) for each in report.pauses],
         "goodput_over_time": [
             {"began": bucket.began, "ended": bucket.ended, **bucket.shares}
@@ -92,6 +96,7 @@ def _interruption(interruption: Interruption) -> Mapping[str, object]:
         "back_s": interruption.back_s,
         "rework_gpu_s": interruption.rework_gpu_s,
         "restart_gpu_s": interruption.restart_gpu_s,
+        "parts_s": {part.value: seconds for part, seconds in interruption.parts_s.items()},
         "waiting_gpu_s": interruption.waiting_gpu_s,
     }
 

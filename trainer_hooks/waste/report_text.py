@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from trainer_hooks.untrusted import shortened
 from trainer_hooks.waste.account import PAID, Kind
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.interruptions import Interruption
@@ -42,6 +43,8 @@ def report_text(report: Report) -> str:
         sections.insert(2, _phases(report))
     if report.interruptions:
         sections.append(_interrupted(report))
+    if report.findings:
+        sections.append(_found(report))
     if report.pauses:
         sections.append(_paused(report))
     return "\n\n".join("\n".join(section) for section in sections)
@@ -137,8 +140,21 @@ def _interrupted(report: Report) -> Iterator[str]:
     )
     for interruption in report.interruptions[-SHOWN:]:
         yield _line(interruption)
+        if interruption.parts_s:
+            parts = interruption.parts_s.items()
+            yield "    back by " + ", ".join(f"{part} {duration(took)}" for part, took in parts)
     if len(report.interruptions) > SHOWN:
         yield f"  and {len(report.interruptions) - SHOWN} before these"
+
+
+def _found(report: Report) -> Iterator[str]:
+    yield "Found by guards"
+    for found in report.findings[-SHOWN:]:
+        guard = shortened(found.guard, 20)
+        yield f"  {_clock(found.at):<20}{guard} at step {found.step}"
+        yield f"    {shortened(found.text, 90)}"
+    if len(report.findings) > SHOWN:
+        yield f"  and {len(report.findings) - SHOWN} before these"
 
 
 def _paused(report: Report) -> Iterator[str]:

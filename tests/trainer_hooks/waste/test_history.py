@@ -10,7 +10,7 @@ from trainer_hooks.waste.account import timeline
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.history import History, history
 from trainer_hooks.waste.interruptions import Interruption, interruptions
-from trainer_hooks.waste.records import End, Outcome, Steps
+from trainer_hooks.waste.records import End, Outcome, Part, Steps
 
 
 def measured(*attempts: Attempt) -> History:
@@ -89,8 +89,11 @@ def test_every_interruption_has_its_cost_when_a_run_is_told(tmp_path: Path) -> N
         restart_gpu_s=first.restart_gpu_s,
         waiting_gpu_s=8 * 30,
         back_s=1265 - 1198,
+        parts_s=first.parts_s,
     )
     assert first.restart_gpu_s == pytest.approx(8 * 37)
+    assert list(first.parts_s) == [Part.AWAY, Part.WAITING, Part.INIT, Part.LOAD]
+    assert sum(first.parts_s.values()) == pytest.approx(first.back_s)
     assert (first.lost_steps, second.lost_steps) == (7, 4)
     assert (second.outcome, second.noticed_s) == (None, None)
     assert second.cost_gpu_s == pytest.approx(8 * 40 + 4 * 102)

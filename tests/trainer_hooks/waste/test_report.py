@@ -10,8 +10,10 @@ from tests.support.ledgers import begin, example, write
 from tests.support.planned import planned, said
 from trainer_hooks import cli
 from trainer_hooks.phases import Phase
+from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.phase_spent import PhaseSpent
-from trainer_hooks.waste.records import Committed, Saved, Steps
+from trainer_hooks.waste.records import Committed, Saved, Steps, to_json
 from trainer_hooks.waste.report import BUCKETS, make_report
 
 
@@ -76,6 +78,35 @@ def test_report_names_the_slowest_rank_of_each_phase_when_ranks_have_told(
     assert "A step by phase, the median of 3 ranks and the one that takes longest" in text
     assert re.search(r"data +0.4 s, 1.4 s on rank 2", text)
     assert re.search(r"compute +2 s, 3 s on rank 1", text)
+
+
+def test_report_shows_what_guards_have_found_when_they_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which, when and what, over all starts; whatever it says upsets no terminal."""
+    attempts = example(tmp_path)
+    assert "Found by guards" not in said(capsys, "report", str(tmp_path))
+    (path,) = (tmp_path / FOLDER).glob("a1-*.jsonl")
+    found = Found(
+        at=1190.0, guard="straggler", step=17, text="rank 1 by 0.03 s\x1b[31m" + "x" * 500
+    )
+    with path.open("a") as file:
+        file.write(json.dumps(to_json(found)) + "\n")
+    text = said(capsys, "report", str(tmp_path))
+    assert (
+        "Found by guards\n  1970-01-01 00:19:50 straggler at step 17\n    rank 1 by 0.03 s" in text
+    )
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    report = planned(capsys, "report", str(tmp_path))
+    assert report["findings"] == [
+        {"at": 1190.0, "guard": "straggler", "step": 17, "text": found.text}
+    ]
+    assert report["interruptions"][0]["parts_s"] == pytest.approx(
+        {"away": 22, "waiting": 30, "init": 8, "load": 7}
+    )
+    assert "back by away 22 s, waiting 30 s, init 8 s, load 7 s" in text
+    assert len(attempts) == 3
 
 
 @pytest.mark.parametrize(("gpus", "whose"), [(1, ""), (8, ", of rank 0 alone")])
