@@ -149,6 +149,17 @@ def test_trainer_template_starts_again_what_launch_says_may_start_again() -> Non
     assert f"User={user}" in lines
 
 
+@pytest.mark.parametrize("script", ["install.sh", "uninstall.sh"])
+def test_scripts_know_every_unit_when_they_install_and_remove(script: str) -> None:
+    """A unit that is added to the folder is installed, and does not stay behind."""
+    text = (FILES / script).read_text()
+    units = [path.name for path in FILES.glob("reprieve-*.service")]
+    units += [path.name for path in FILES.glob("*.mount")]
+    assert len(units) == 4
+    assert all(name in text for name in units)
+    subprocess.run(["sh", "-n", FILES / script], check=True)
+
+
 def test_config_is_accepted_and_says_what_is_the_default_anyway() -> None:
     """The example changes nothing by itself, so that nobody depends on having copied it."""
     effective = load(FILES / "watcher.toml", {}, {"node": "n"})
@@ -171,5 +182,7 @@ def test_readme_names_every_file_when_installing() -> None:
     """A file that the README does not mention is not installed."""
     readme = (FILES / "README.md").read_text()
     files = {path.relative_to(FILES) for path in FILES.rglob("*") if path.is_file()}
-    for path in files - {Path("README.md")}:
+    scripts = {path for path in files if path.suffix == ".sh"}
+    assert all(path.name in readme for path in scripts)
+    for path in files - scripts - {Path("README.md")}:
         assert f"install -m 0644 -D {path} " in readme

@@ -62,6 +62,12 @@ class BareVm:
         self.machine.write(f"etc/systemd/system/{name}", text)
         self.machine.enable(name)
 
+    def shell(self, script: str) -> tuple[int, str]:
+        """Run a script as root, and return its exit status and all that it says."""
+        said = self.machine.run("sh", "-c", f"{{ {script}\n}} 2>&1; code=$?; echo; echo $code")
+        text, _, status = said.rstrip("\n").rpartition("\n")
+        return int(status), text.removesuffix("\n")
+
     def shown(self, unit: str, key: str) -> str:
         """Return a property of a unit's."""
         return self.machine.run("systemctl", "show", "--value", f"--property={key}", unit).strip()

@@ -97,7 +97,7 @@ class Booted:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=180,
         )
         return done.stdout + done.stderr
 
