@@ -161,6 +161,23 @@ def test_run_goes_on_when_parameters_part_again_after_a_roll_back(
 
 
 @pytest.mark.slow
+def test_run_resumes_before_the_leap_when_its_gradient_norm_stays_away(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """As for a loss, where that is wanted."""
+
+    def watch(_: int, step: int, hooks: TrainerHooks) -> None:
+        hooks.watch(grad_norm=(50.0 if step >= LEAPS_FROM else 2.0) + 0.01 * (step % 3))
+
+    health = Health(straggler=False, roll_back_loss=True, roll_back_grad_norm=True)
+    job = start(replace(tiny, health=health, watch=watch), tmp_path)
+    assert job.wait() == [75, 75], job.log(0)
+    assert "GUARD grad_norm step=45" in job.log(0)
+    assert "ROLLBACK to step 40: all ranks stop: grad_norm of rank" in job.log(0)
+    assert next(committed(tiny.checkpoint_dir)).step == 40
+
+
+@pytest.mark.slow
 def test_run_goes_on_when_it_leaps_again_after_a_roll_back(tiny: Tiny, tmp_path: Path) -> None:
     """It would go round for ever: to one checkpoint it goes back once."""
     leaping = replace(tiny, watch=told(range(LEAPS_FROM, STEPS)))
