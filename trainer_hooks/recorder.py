@@ -14,6 +14,8 @@ from trainer_hooks.phases import Phases, PhaseTimes, spreads
 from trainer_hooks.waste.ledger import Ledger
 from trainer_hooks.waste.records import Begin, Outcome, Part
 from trainer_hooks.waste.tally import Spending, Tally
+from trainer_hooks.waste.told_parts import VARIABLE as PARTS_VARIABLE
+from trainer_hooks.waste.told_parts import told_parts
 
 NODES_VARIABLE = "GROUP_WORLD_SIZE"
 """How many agents torchrun has started, one a node (torch 2.13, environment of its workers)."""
@@ -83,6 +85,8 @@ class Recorder:
         entered, met = self._at(self._entered_s), self._at(self._met_s)
         self._ledger.note_part(Part.RENDEZVOUS, entered, met)
         self._ledger.note_part(Part.LOAD, met)
+        for told in told_parts(os.environ.get(PARTS_VARIABLE, ""), begin.at):
+            self._ledger.note_part(told.part, told.began, told.ended)
         return begin
 
     def note_step_begun(self) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,18 @@ def test_run_is_on_record_when_it_was_preempted_and_resumed(node: Node) -> None:
     assert [commit.step for commit in second.commits] == [6, 9]
     assert second.end is not None
     assert (second.end.outcome, second.end.step) == (Outcome.FINISHED, 9)
+
+
+def test_part_is_on_record_when_the_starter_has_told_it(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to where the process began, whatever it says."""
+    now = time.time()
+    monkeypatch.setenv("REPRIEVE_RESTART_PARTS", f"waiting={now - 1e6}:{now + 1e6},nonsense")
+    node.train(Run(), until=3)
+    (attempt,) = read_ledger(node.checkpoints)
+    told = attempt.parts[-1]
+    assert (told.part, told.began, told.ended) == (Part.WAITING, now - 1e6, attempt.begin.at)
 
 
 def test_time_is_in_order_when_a_run_is_on_record(node: Node) -> None:
