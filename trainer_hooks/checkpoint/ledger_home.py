@@ -12,7 +12,8 @@ import threading
 from pathlib import Path
 
 from trainer_hooks.checkpoint.place import ObjectPlace, Place, sizes_in
-from trainer_hooks.waste.ledger import CLOSE_S, FOLDER
+from trainer_hooks.waste.ledger import FOLDER
+from trainer_hooks.waste.ledger_writer import CLOSE_S
 from trainer_hooks.waste.lineage import MAX_BYTES, MAX_FILES
 
 log = logging.getLogger(__name__)

@@ -4,15 +4,10 @@ One file an attempt, ``.ledger/a17-5f3c.jsonl``, so that nobody ever writes to a
 that was taken for dead can't spoil the record of its successor. Lines are only appended. Whoever is
 killed leaves at most half a line, and the seconds since his last one.
 
-Nothing of the training waits for it: a thread of its own writes, and what it can't write is lost
-with a warning.
+Nothing of the training waits for it: a thread of its own writes, and what it can't write is a
+warning, and tried again.
 """
 
-import json
-import logging
-import os
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -20,6 +15,7 @@ from pathlib import Path
 
 from trainer_hooks.phases import Spread
 from trainer_hooks.waste.found import TEXT_LIMIT, Found
+from trainer_hooks.waste.ledger_writer import LedgerWriter
 from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
     Begin,
@@ -28,22 +24,15 @@ from trainer_hooks.waste.records import (
     Heard,
     Outcome,
     Part,
-    Record,
     Saved,
     Spent,
     Steps,
-    to_json,
 )
-
-log = logging.getLogger(__name__)
 
 FOLDER = ".ledger"
 
 WRITE_EVERY_S = 10.0
 """Steps are written this often, if no save comes before: what a kill may take from the record."""
-
-CLOSE_S = 1.0
-"""How long leaving waits for the last lines. A deadline is no time to wait for a disk."""
 
 
 class Ledger:
@@ -67,7 +56,7 @@ class Ledger:
         self._is_warm = False
         self._written_s = now_s()
         name = f"a{begin.attempt}-{begin.token}.jsonl"
-        self._writer = _Writer(root / FOLDER / name)
+        self._writer = LedgerWriter(root / FOLDER / name)
         self._writer.put(begin)
 
     def now(self) -> float:
@@ -114,7 +103,7 @@ class Ledger:
             self._writer.put(PhaseSpent(at=self.now(), **asdict(one)))
 
     def close(self, outcome: Outcome, step: int) -> None:
-        """Write what is left, and that this attempt leaves. Takes at most ``CLOSE_S``."""
+        """Write what is left, and that this attempt leaves. Takes at most a second."""
         self._write_steps()
         self._writer.put(End(at=self.now(), outcome=outcome, step=step))
         self._writer.close()
@@ -132,43 +121,3 @@ class Ledger:
             )
             self._next_step = None
             self._written_s = self._now_s()
-
-
-class _Writer:
-    """Appends records to a file from a thread of its own."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._records: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write, name="ledger", daemon=True)
-        self._thread.start()
-
-    def put(self, record: Record) -> None:
-        """Have a record written soon. Never blocks."""
-        self._records.put(record)
-
-    def close(self) -> None:
-        """Wait a moment until all is written."""
-        self._records.put(None)
-        self._thread.join(CLOSE_S)
-
-    def _write(self) -> None:
-        descriptor = None
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(self._path, flags, 0o644)
-            while (record := self._records.get()) is not None:
-                line = json.dumps(to_json(record), separators=(",", ":")) + "\n"
-                os.write(descriptor, line.encode("ascii"))
-                if self._records.empty():
-                    os.fsync(descriptor)
-        except OSError as error:
-            log.warning(
-                "%s can't be written, so what this run wastes is not known: %s", self._path, error
-            )
-            while self._records.get() is not None:
-                pass  # what comes is lost, and nobody's memory grows
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)

@@ -71,6 +71,8 @@ def _read(path: Path) -> Attempt | None:
     attempt: Attempt | None = None
     torn = 0
     for line in read_plain_file(path, max_bytes=MAX_BYTES).splitlines():
+        if not line:  # after one that was broken off
+            continue
         record = _parse(line)
         if record is None:
             torn += 1

@@ -1,5 +1,8 @@
 """Writing a ledger, and being killed over it."""
 
+import errno
+import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import begin
+from tests.support.waiting import wait_until
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.ledger import FOLDER, WRITE_EVERY_S, Ledger
 from trainer_hooks.waste.lineage import read_ledger
@@ -89,6 +93,7 @@ def test_record_lacks_at_most_the_last_line_when_the_process_is_killed(tmp_path:
 import sys, time
 from pathlib import Path
 from tests.support.ledgers import begin
+from tests.support.waiting import wait_until
 from trainer_hooks.waste.ledger import FOLDER, Ledger
 ledger = Ledger(Path({str(tmp_path)!r}), begin(1, 1000.0))
 for step in range(500):
@@ -138,6 +143,39 @@ def test_training_goes_on_when_the_record_cannot_be_written(
         ledger.note_step(step, 1000.0 + step, 1001.0 + step)
     ledger.close(Outcome.FINISHED, 50)
     assert "can't be written" in caplog.text
+
+
+def test_nothing_is_lost_when_the_disk_was_full_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line that was broken off counts as torn; all come, each once, when there is room again."""
+    caplog.set_level(logging.INFO)
+    write, room = os.write, [400]
+    path = tmp_path / FOLDER / "a1-5f3c.jsonl"
+
+    def limited(descriptor: int, data: bytes) -> int:
+        if Path(f"/proc/self/fd/{descriptor}").resolve() != path:
+            return write(descriptor, data)
+        if not room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = write(descriptor, data[: room[0]])
+        room[0] -= written
+        return written
+
+    monkeypatch.setattr(os, "write", limited)
+    ledger = Ledger(tmp_path, begin(1, 1000.0))
+    for step in range(1, 21):
+        ledger.note_save(step, 1000.0 + step, 1000.5 + step)
+    wait_until(lambda: "can't be written" in caplog.text)
+    assert path.stat().st_size == 400
+    room[0] = 1_000_000
+    ledger.close(Outcome.FINISHED, 20)
+    attempt = only(tmp_path)
+    assert [save.step for save in attempt.saves] == list(range(1, 21))
+    assert attempt.end is not None
+    assert attempt.torn_lines == 1
+    assert caplog.text.count("can't be written") == 1
+    assert "is written again" in caplog.text
 
 
 def test_record_is_not_written_through_a_link_when_somebody_has_put_one_there(
