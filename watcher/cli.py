@@ -19,6 +19,7 @@ from watcher import check_config, console, start
 from watcher.cloud import AUTO, NONE
 from watcher.config import Config
 from watcher.doctor import command as doctor
+from watcher.drill import command as drill
 from watcher.errors import AwsCallFailed, ConfigError, StartFailed
 from watcher.explain import command as explain
 from watcher.logs import start_logging
@@ -82,6 +83,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         "run": _run,
         "check-config": _check_config,
         "doctor": lambda given: doctor.run(_load(given).config, as_json=given.json),
+        "drill": drill.run,
         "explain": explain.run,
         "queue": queue.run,
         "relay": _relay,
@@ -165,6 +167,8 @@ def _parser() -> _Parser:
     checks = commands.add_parser("doctor", help="say what is wrong here", allow_abbrev=False)
     doctor.add_arguments(checks)
     _add_cloud(checks)
+    drills = commands.add_parser("drill", help="would a job survive?", allow_abbrev=False)
+    drill.add_arguments(drills)
     relaying = commands.add_parser("relay", help="read a cluster's queue", allow_abbrev=False)
     relay.add_arguments(relaying)
     queues = commands.add_parser("queue", help="make and remove nodes' queues", allow_abbrev=False)

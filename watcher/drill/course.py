@@ -1,0 +1,89 @@
+"""How a drill has gone, and whether the job has survived it; pure."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+PREEMPTED = 75
+"""What a job ends with that wants to be started again: docs/contracts.md."""
+
+WINDOWS_S = {"AWS": 120.0, "Azure, Google Cloud": 30.0, "GKE's graceful part": 15.0}
+"""How long ahead a cloud says that it takes a Spot node: docs/aws.md, azure.md and gcp.md; and what
+of it a trainer's pod gets from GKE's kubelet: docs/schedulers.md."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What was seen, in seconds after the notice; None where it was not seen."""
+
+    window_s: float
+    """How long ahead the notice was."""
+    flag_s: float | None = None
+    noticed_s: float | None = None
+    """When the trainer heard of it, by its own word, as for the two that follow."""
+    stopped_s: float | None = None
+    committed_s: float | None = None
+    ended_s: float | None = None
+    """When its command ended."""
+    code: int | None = None
+    """What it ended with; None where it had to be killed."""
+    step: int | None = None
+    """Steps finished."""
+    committed_step: int | None = None
+    resumed_step: int | None = None
+    """The first step that was seen after a new start."""
+    resumed_after_s: float | None = None
+    """Seconds from the new start to the first step that had not been done before."""
+    is_resume_asked: bool = True
+
+    def failures(self) -> Iterator[str]:
+        """Say what keeps this from being a survival; nothing if it is one."""
+        if self.code is None:
+            yield "it did not end before the node would have been gone, and was killed"
+        elif self.code not in (0, PREEMPTED):
+            yield f"it ended with {self.code}; {PREEMPTED} is what schedulers start again"
+        elif self.ended_s is not None and self.ended_s > self.window_s:
+            yield "it ended after the node would have been gone"
+        if self.code == 0:
+            return  # it has done all its work: there is nothing to resume
+        if self.committed_step is None:
+            yield "no committed checkpoint was seen, so it would begin at step 0"
+        elif self.is_resume_asked and self.resumed_after_s is None:
+            yield "started again, it was not seen to get past where it had been"
+        elif (self.resumed_step or self.committed_step) < self.committed_step:
+            yield f"started again, it began before step {self.committed_step}"
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it for programs."""
+        failures = list(self.failures())
+        spare = {} if self.ended_s is None else self._spare_s(self.ended_s)
+        return {"survived": not failures, "why_not": failures, **asdict(self), "spare_s": spare}
+
+    def lines(self) -> Iterator[str]:
+        """Return all of it for people."""
+        moments = (
+            ("notice", 0.0, f"the node is gone in {self.window_s:g} s"),
+            ("flag", self.flag_s, "notice.json is there"),
+            ("heard", self.noticed_s, "by the trainer"),
+            ("stopped", self.stopped_s, f"after step {self.step}"),
+            ("committed", self.committed_s, f"step {self.committed_step}"),
+            ("ended", self.ended_s, f"exit code {self.code}"),
+        )
+        for what, at_s, more in moments:
+            yield f"{'not seen' if at_s is None else f'{at_s:8.3f} s'}  {what}: {more}"
+        if self.resumed_after_s is not None:
+            yield f"{self.resumed_after_s:8.3f} s  from a new start to step {self._next_step()}"
+        if self.step is not None and self.committed_step is not None:
+            yield f"steps done again: {max(0, self.step - self.committed_step)}"
+        if self.ended_s is not None:
+            spare = self._spare_s(self.ended_s).items()
+            yield "to spare: " + ", ".join(f"{left_s:+.0f} s ({name})" for name, left_s in spare)
+        failures = list(self.failures())
+        yield "the job survives" if not failures else f"the job is lost: {'; '.join(failures)}"
+
+    def _next_step(self) -> int:
+        return (self.committed_step or 0) + 1
+
+    @staticmethod
+    def _spare_s(ended_s: float) -> dict[str, float]:
+        return {name: round(window_s - ended_s, 3) for name, window_s in WINDOWS_S.items()}
