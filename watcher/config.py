@@ -53,7 +53,7 @@ class FacesConfig:
     """What people, probes and Prometheus see."""
 
     listen: Address = Address("127.0.0.1", 9765)
-    """Where /healthz, /readyz, /metrics and /v1/state are served."""
+    """Where the status page, /healthz, /readyz, /metrics and /v1/state are served."""
     notice_listen: Address | None = None
     """Where /v1/notice is served, for trainers that can't see the flag file; nowhere by default."""
     blind_limit_s: float = 10.0

@@ -153,4 +153,5 @@ class Daemon:
             "/readyz": probes.readyz,
             "/metrics": probes.metrics,
             "/v1/state": view.state,
+            "/": view.page,
         }

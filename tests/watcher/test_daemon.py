@@ -54,6 +54,7 @@ async def test_notice_becomes_flag_and_signal_when_the_cloud_takes_the_node(run_
         ) as watcher,
     ):
         await knows_its_instance(watcher)  # on its other connection, after the first Spot poll
+        assert "No notice is in force" in (await watcher.ask("/"))[1]
         await control(url, "notice")
         flag = await watcher.shows("stop")
         async with asyncio.timeout(20):

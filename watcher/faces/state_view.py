@@ -1,4 +1,4 @@
-"""/v1/state: everything the daemon knows, as JSON for people and programs.
+"""/v1/state, and the page at /: everything the daemon knows, as JSON for people and programs.
 
 Each instant is given twice, ``<name>_at`` in RFC 3339 and ``<name>_unix_s`` in seconds; both are
 null where it has not happened.
@@ -13,6 +13,8 @@ from watcher.actions.node_board import NodeBoard
 from watcher.cloud import Cloud
 from watcher.faces import node_view
 from watcher.faces.instants import Json, instant
+from watcher.faces.page import page
+from watcher.faces.page_frame import HEADERS
 from watcher.health import SourceHealth
 from watcher.notice import Moment
 from watcher.state import Entry, State
@@ -55,10 +57,18 @@ class StateView:
 
     async def state(self, _request: web.Request) -> web.Response:
         """Show sources with their last answers, and notices with what was done about them."""
+        return web.json_response(await self._document())
+
+    async def page(self, _request: web.Request) -> web.Response:
+        """Show the same to a person."""
+        text = page(await self._document())
+        return web.Response(text=text, content_type="text/html", headers=HEADERS)
+
+    async def _document(self) -> dict[str, Json]:
         sights = self._sights
         trainers = await sights.look()
         now, entries = self._now(), list(self._state.entries())
-        document: dict[str, Json] = {
+        return {
             "schema": 1,
             "node": self._node,
             "cloud": {"name": self._cloud.name, "why": self._cloud.why},
@@ -73,7 +83,6 @@ class StateView:
             "kubernetes": node_view.kubernetes(sights.board),
             "trainers": node_view.trainers(trainers, now),
         }
-        return web.json_response(document)
 
 
 def _source(health: SourceHealth) -> Json:

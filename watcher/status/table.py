@@ -6,8 +6,8 @@ word is cut, and what is no printable character is escaped: nobody sends the ter
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from watcher.durations import lasting
 from watcher.errors import escaped
-from watcher.status.durations import lasting
 from watcher.status.told import NodeTold, NoticeTold, PodsTold, StateTold, TrainerTold
 
 CELL_LIMIT = 200

@@ -2,7 +2,7 @@
 
 import pytest
 
-from watcher.status.durations import lasting
+from watcher.durations import lasting
 
 
 @pytest.mark.parametrize(
