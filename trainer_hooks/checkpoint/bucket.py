@@ -7,12 +7,12 @@ some stores that speak S3 don't, and say nothing of it. So it is tried once.
 
 import errno
 import logging
-import os
 import secrets
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from typing import TypeVar
 
 import obstore
 from obstore.exceptions import (
@@ -24,16 +24,17 @@ from obstore.exceptions import (
     PreconditionError,
     UnauthenticatedError,
 )
-from obstore.store import LocalStore, ObjectStore, from_url
 
-from trainer_hooks.errors import ConfigError
+from trainer_hooks.checkpoint.store_access import PATIENCE, open_store, said
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 PROBES = ".probes"
 
-_PATIENCE = timedelta(seconds=60)
-"""A store that is in trouble for longer fails the save; training goes on."""
+_TRIES = 3
+"""obstore makes a request again that was refused, but not one whose answer breaks off."""
 
 _PIECE_BYTES = 32 * 1024 * 1024
 
@@ -51,7 +52,7 @@ class Bucket:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self._store = _open(self.url)
+        self._store = open_store(self.url)
         self._probing = threading.Lock()
         self._creates_once: bool | None = None
         self._gives_ranges = True
@@ -62,22 +63,24 @@ class Bucket:
 
     def children(self, key: str) -> list[str]:
         """Return the names directly under a key, of objects and of what has some under it."""
-        with self._told(key):
-            found = obstore.list_with_delimiter(self._store, f"{key}/" if key else None)
+        under = f"{key}/" if key else None
+        found = self._listed(key, lambda: obstore.list_with_delimiter(self._store, under))
         # Some stores keep an object for the key itself, as if it were a directory.
         objects = [meta["path"] for meta in found["objects"] if meta["path"] != key]
         return [name.rpartition("/")[2] for name in (*objects, *found["common_prefixes"])]
 
     def sizes(self, key: str) -> dict[str, int]:
         """Return the size of every object under a key, by its name relative to that."""
-        with self._told(key):
-            found = [meta for page in obstore.list(self._store, f"{key}/") for meta in page]
+        found = self._listed(
+            key, lambda: [m for page in obstore.list(self._store, f"{key}/") for m in page]
+        )
         return {m["path"].removeprefix(f"{key}/"): m["size"] for m in found if m["path"] != key}
 
     def holds(self, key: str) -> bool:
         """Tell whether any object lies under a key; some stores list names without any for long."""
-        with self._told(key):
-            return any(page for page in obstore.list(self._store, f"{key}/", chunk_size=1))
+        return self._listed(
+            key, lambda: any(page for page in obstore.list(self._store, f"{key}/", chunk_size=1))
+        )
 
     def size(self, key: str) -> int:
         """Return an object's size.
@@ -90,8 +93,7 @@ class Bucket:
 
     def get(self, key: str) -> bytes:
         """Return a whole object."""
-        with self._told(key):
-            return bytes(obstore.get(self._store, key).bytes())
+        return self._asked(key, lambda: bytes(obstore.get(self._store, key).bytes()))
 
     def chunks(self, key: str) -> Iterator[bytes]:
         """Yield an object piece by piece, each by a request that can be made again."""
@@ -121,8 +123,9 @@ class Bucket:
             return part
 
     def _range(self, key: str, start: int, length: int) -> bytes:
-        with self._told(key):
-            return bytes(obstore.get_range(self._store, key, start=start, length=length))
+        return self._asked(
+            key, lambda: bytes(obstore.get_range(self._store, key, start=start, length=length))
+        )
 
     def _has_no_ranges(self, key: str) -> bool:
         """Ask for a byte of an object that was just given as a whole."""
@@ -134,8 +137,7 @@ class Bucket:
 
     def put(self, key: str, data: bytes) -> None:
         """Write or replace an object, in one request: what a multipart one leaves is not listed."""
-        with self._told(key):
-            obstore.put(self._store, key, data, use_multipart=False)
+        self._asked(key, lambda: obstore.put(self._store, key, data, use_multipart=False))
 
     def create(self, key: str, data: bytes) -> None:
         """Create an object.
@@ -153,8 +155,8 @@ class Bucket:
 
     def delete(self, key: str) -> None:
         """Remove an object; it is well if there is none."""
-        with suppress(FileNotFoundError), self._told(key):
-            obstore.delete(self._store, key)
+        with suppress(FileNotFoundError):
+            self._asked(key, lambda: obstore.delete(self._store, key))
 
     @property
     def creates_once(self) -> bool:
@@ -193,6 +195,30 @@ class Bucket:
             if self.get(key) != data:
                 raise
 
+    def _asked(self, key: str, ask: Callable[[], T]) -> T:
+        """Ask for what may be done twice, and again if the answer has broken off in between."""
+        began, tries = time.monotonic(), 1
+        while True:
+            try:
+                with self._told(key):
+                    return ask()
+            except OSError as error:
+                waited_s = time.monotonic() - began
+                is_broken = isinstance(error.__cause__, GenericError)
+                if not is_broken or tries == _TRIES or waited_s > PATIENCE.total_seconds() / 2:
+                    raise
+            tries += 1
+
+    def _listed(self, key: str, ask: Callable[[], T]) -> T:
+        """List, and find out by another question if that is forbidden: obstore does not say so."""
+        try:
+            return self._asked(key, ask)
+        except OSError as error:
+            if isinstance(error.__cause__, GenericError):
+                with suppress(FileNotFoundError):
+                    self.size(key or PROBES)
+            raise
+
     @contextmanager
     def _told(self, key: str) -> Iterator[None]:
         """Raise what the store says as what a file system would."""
@@ -204,30 +230,8 @@ class Bucket:
         except (AlreadyExistsError, PreconditionError) as error:
             raise FileExistsError(errno.EEXIST, "exists already", where) from error
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise PermissionError(errno.EACCES, _first_line(error), where) from error
+            raise PermissionError(errno.EACCES, said(self.url, error), where) from error
         except NotSupportedError as error:
-            raise NotImplementedError(_first_line(error)) from error
+            raise NotImplementedError(said(self.url, error)) from error
         except BaseError as error:
-            raise OSError(errno.EIO, _first_line(error), where) from error
-
-
-def _open(url: str) -> ObjectStore:
-    try:
-        if url.startswith("file://"):
-            return LocalStore(url.removeprefix("file://"), automatic_cleanup=True, mkdir=True)
-        return from_url(
-            url,
-            client_options={"timeout": _PATIENCE, "allow_http": _allows_http()},
-            retry_config={"max_retries": 5, "retry_timeout": _PATIENCE},
-        )
-    except (BaseError, ValueError, OSError) as error:
-        raise ConfigError(f"{url} cannot be opened: {_first_line(error)}") from error
-
-
-def _allows_http() -> bool:
-    """Read what obstore reads itself, unless it is given other options of the client."""
-    return os.environ.get("AWS_ALLOW_HTTP", "").lower() in {"1", "true"}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:300]
+            raise OSError(errno.EIO, said(self.url, error), where) from error
