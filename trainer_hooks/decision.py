@@ -1,6 +1,7 @@
 """What ranks publish in a round, and what they agree on: values, and how they travel."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
@@ -163,6 +164,7 @@ class Decision:
                 and (at_stop is not None) == (outcome == Outcome.STOP)
                 and (at_stop is None or at_stop in set(AtStop))
                 and all(isinstance(cause, str) for cause in causes)
+                and (left_s is None or 0 <= left_s < math.inf)
             ):
                 return cls(
                     outcome=Outcome(outcome),
