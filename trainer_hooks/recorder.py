@@ -73,7 +73,7 @@ class Recorder:
         """
         number, token = attempt
         begin = Begin(
-            at=self._at(self._entered_s - _process_age_s()),
+            at=self._at(self._now_s() - _process_age_s()),  # both as of now
             attempt=number,
             token=token,
             gpus=ranks,

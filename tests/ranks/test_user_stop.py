@@ -13,6 +13,7 @@ from trainer_hooks import EXIT_PREEMPTED, latest_committed, request_follower
 from trainer_hooks.checkpoint.stop_request import ask
 from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import Outcome
+from trainer_hooks.waste.report import make_report
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(180)]
 
@@ -53,6 +54,11 @@ def test_ranks_stop_at_one_step_and_save_it_when_a_user_asks(
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     ends = [attempt.end and attempt.end.outcome for attempt in read_ledger(root)]
     assert ends == [Outcome.STOPPED, Outcome.FINISHED]
+    report = make_report(root)
+    assert (report.interruptions, report.history.restarts_s) == ((), ())
+    [pause] = report.pauses
+    assert (pause.at_step, pause.resumed_step) == (checkpoint.step, checkpoint.step)
+    assert pause.paused_s == report.accounts.paused_s > 0
 
 
 @pytest.mark.slow

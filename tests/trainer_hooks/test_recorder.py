@@ -203,9 +203,13 @@ def test_newest_stop_notice_is_known_when_advice_came_before_it() -> None:
     assert heard_at[0] == heard_at[1] != heard_at[2]
 
 
-def test_process_start_is_the_attempts_when_the_kernel_says_it(tmp_path: Path) -> None:
-    """Imports and the model are part of the restart."""
-    recorder = Recorder()
+@pytest.mark.parametrize("load_s", [0.0, 100.0])
+def test_process_start_is_the_attempts_when_the_kernel_says_it(
+    tmp_path: Path, load_s: float
+) -> None:
+    """Imports and the model are part of the restart; however long it takes to load a checkpoint."""
+    clock = itertools.chain([0.0] * 4, itertools.repeat(load_s))
+    recorder = Recorder(lambda: next(clock))
     recorder.open(tmp_path, (1, "5f3c"), ranks=1, resumed_step=0)
     now = recorder.now()
     recorder.close(Outcome.FINISHED, 0)

@@ -11,9 +11,9 @@ from tests.support.planned import planned, said
 from trainer_hooks import cli
 from trainer_hooks.phases import Phase
 from trainer_hooks.waste.found import Found
-from trainer_hooks.waste.ledger import FOLDER
+from trainer_hooks.waste.ledger import FOLDER, Ledger
 from trainer_hooks.waste.phase_spent import PhaseSpent
-from trainer_hooks.waste.records import Committed, Saved, Steps, to_json
+from trainer_hooks.waste.records import Committed, Outcome, Saved, Steps, to_json
 from trainer_hooks.waste.report import BUCKETS, make_report
 
 
@@ -211,3 +211,25 @@ def test_report_is_json_that_others_can_read_when_it_is_printed(
         pytest.fail(f"{word} is no JSON")
 
     json.loads(text, parse_constant=refuse)
+
+
+def test_report_is_whole_when_the_run_is_writing_its_ledger(tmp_path: Path) -> None:
+    """At every look: what is there adds up, and nothing that was there is gone at the next."""
+    ledger = Ledger(tmp_path, begin(1, 1000.0))
+    seen = 0
+    for step in range(300):
+        at = 1000.0 + 10 * step
+        ledger.note_step(step, at, at + 9)
+        ledger.note_save(step + 1, at + 9, at + 10)
+        ledger.note_commit(step + 1, at + 10)
+        if step % 10 == 9:
+            report = make_report(tmp_path) if any((tmp_path / FOLDER).glob("a*")) else None
+            if report is None:
+                continue
+            accounts = report.accounts
+            assert accounts.paid == pytest.approx(8 * (report.ended - report.began), rel=1e-9)
+            assert report.torn_lines <= 1
+            assert report.steps >= seen
+            seen = report.steps
+    ledger.close(Outcome.FINISHED, 300)
+    assert make_report(tmp_path).steps == 300
