@@ -24,6 +24,7 @@ from torch.distributed.tensor import DTensor
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import newest_attempt
 from trainer_hooks.checkpoint.durable import create_file, make_directory
+from trainer_hooks.checkpoint.index_check import refuse_outside
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import committed, damaged_files, open_checkpoint
 from trainer_hooks.checkpoint.layout import ATTEMPTS, Attempt, SaveName, saves
@@ -147,8 +148,9 @@ class _Loading:
         self.ours = state.template()
         local = {name: _local(tensor) for name, tensor in self.ours.items()}
         reader = SafeReader(self.path)
-        index = reader.read_metadata().state_dict_metadata
-        self.into = targets(read_rank_state(self.path, 0), local, index)
+        metadata = reader.read_metadata()
+        refuse_outside(metadata, open_checkpoint(self.path).marker.files, self.path)
+        self.into = targets(read_rank_state(self.path, 0), local, metadata.state_dict_metadata)
         try:
             dcp.load(self.into, storage_reader=reader, no_dist=True)
         except CheckpointException as error:

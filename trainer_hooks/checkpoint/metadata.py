@@ -21,6 +21,7 @@ from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
 from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, ReadItem
 from torch.futures import Future
 
+from trainer_hooks.checkpoint.index_check import refuse_nonsense
 from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.checkpoint.shards import Item, Shards
 from trainer_hooks.errors import CheckpointError
@@ -131,6 +132,8 @@ class SafeReader(FileSystemReader):
                 data = file.read()
             _refuse_bomb(data)
             metadata = _IndexUnpickler(io.BytesIO(data)).load()
+            if isinstance(metadata, Metadata):
+                refuse_nonsense(metadata)
         except Exception as error:  # what damage to a pickle raises is not to be foreseen
             raise CheckpointError(
                 f"{path} is not an index of tensors: {in_one_line(str(error))}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from trainer_hooks.checkpoint.commit import CommitMarker
+from trainer_hooks.checkpoint.index_check import refuse_outside
 from trainer_hooks.checkpoint.latest import open_checkpoint
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.place import Place
@@ -47,7 +48,9 @@ def prepare(path: Place, state: TrainState, world: World) -> Prepared:
     part = part_of(ours)
     shared = state_of_part(path, part, checkpoint.marker.world_size, world.rank)
     reader = SafeReader(path)
-    index = reader.read_metadata().state_dict_metadata
+    metadata = reader.read_metadata()
+    refuse_outside(metadata, checkpoint.marker.files, path)
+    index = metadata.state_dict_metadata
     return Prepared(
         marker=checkpoint.marker,
         shared=shared,

@@ -9,9 +9,9 @@ from torch.distributed.checkpoint import CheckpointException
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 from trainer_hooks.checkpoint.cause import root_cause
+from trainer_hooks.checkpoint.index_check import refuse_outside
 from trainer_hooks.checkpoint.latest import Checkpoint
 from trainer_hooks.checkpoint.metadata import SafeReader
-from trainer_hooks.checkpoint.parts import whole_name
 from trainer_hooks.errors import CheckpointError
 
 _AT_ONCE_BYTES = 512 * 1024 * 1024
@@ -29,12 +29,7 @@ class TensorIndex:
         self._path = checkpoint.path
         self._reader = SafeReader(checkpoint.path)
         metadata = self._reader.read_metadata()
-        known = {whole_name(entry.name) for entry in checkpoint.marker.files}
-        for item in (metadata.storage_data or {}).values():
-            if item.relative_path not in known:
-                raise CheckpointError(
-                    f"{self._path}: the index points to {item.relative_path}, no file of its own"
-                )
+        refuse_outside(metadata, checkpoint.marker.files, self._path)
         self.tensors: dict[str, TensorStorageMetadata] = {
             name: entry
             for name, entry in metadata.state_dict_metadata.items()
