@@ -145,6 +145,11 @@ def test_shutdown_is_told_all_the_same_when_there_is_no_polkit(node: Node) -> No
     node.start(save_s=3, with_polkit=False, with_drop_in=False)
     assert "AccessDenied" in node.log()
     assert "polkitd has to run" in node.log()
+    asked = ("doctor", "--config", "/etc/reprieve/watcher.toml")
+    program = "/opt/reprieve/bin/reprieve-watcher"
+    said = node.machine.run("runuser", "-u", "reprieve", "--", program, *asked)
+    assert "wrong   right to hold a shutdown back: AccessDenied" in said
+    assert "apt install polkitd" in said
     assert node.machine.power_off() == 0
     order = (
         "no inhibitor",

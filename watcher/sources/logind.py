@@ -18,6 +18,7 @@ from watcher.health import SourceHealth
 from watcher.login_manager import InhibitorRefused, LoginManager, release, require_dbus_fast
 from watcher.notice import Deadline, Moment, Notice, NoticeKind
 from watcher.sources.logind_config import READERS, LogindConfig
+from watcher.sources.logind_doctor import checks
 from watcher.sources.road import Kinds, Opened, Road, Site
 from watcher.sources.told import Told
 
@@ -231,4 +232,5 @@ ROAD = Road(
     readers=READERS,
     wanted=wanted,
     opened=opened,
+    checks=checks,
 )
