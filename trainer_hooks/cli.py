@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
@@ -136,14 +136,29 @@ def _store(options: argparse.Namespace) -> int:
 def _plan(options: argparse.Namespace) -> int:
     from trainer_hooks.waste.plan_command import run_plan  # noqa: PLC0415 - --help needs none of it
 
-    show(run_plan(options))
+    if options.ledger is None:
+        show(run_plan(options))
+        return 0
+    with _ledger_of(options.ledger) as path:
+        options.ledger = path
+        show(run_plan(options))
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    with contextlib.closing(LedgerHome(place_of(options.directory))) as home:
-        show(run_report(options, home.path))
+    with _ledger_of(options.directory) as path:
+        show(run_report(options, path))
     return 0
+
+
+@contextlib.contextmanager
+def _ledger_of(directory: str) -> Iterator[Path]:
+    """Yield where a run's ledger can be read: of a bucket a copy, of which nobody has to know."""
+    with contextlib.closing(LedgerHome(place_of(directory))) as home:
+        try:
+            yield home.path
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(home.path), directory)) from error
 
 
 def _verify_resume(options: argparse.Namespace) -> int:

@@ -37,9 +37,9 @@ def add_plan_command(
 def _add_times(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--ledger",
-        type=Path,
         metavar="DIR",
-        help="a checkpoint directory: what is not given is taken as a run there has measured it",
+        help="a checkpoint directory, or its URL: what is not given is taken as a run there has "
+        "measured it",
     )
     group.add_argument(
         "--pilot",

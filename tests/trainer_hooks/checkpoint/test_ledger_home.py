@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ledgers import example
+from tests.support.planned import said
 from tests.support.saving import directory_as_bucket
 from trainer_hooks import cli
 from trainer_hooks.checkpoint.bucket import Bucket
@@ -38,6 +40,31 @@ def test_record_is_read_by_the_next_start_when_it_was_put(root: ObjectPlace) -> 
     assert [attempt(root, number) for number in (1, 2, 3)] == [[], [1], [1, 2]]
     assert sorted(root.bucket.children(FOLDER)) == [f"a{n}-5f3c.jsonl" for n in (1, 2, 3)]
     assert cli.run(["report", root.bucket.url]) == 0
+
+
+def test_plan_is_made_with_what_a_run_in_a_bucket_has_measured(
+    root: ObjectPlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with one in a directory: to the last digit."""
+    example(tmp_path)
+    for path in (tmp_path / FOLDER).iterdir():
+        root.bucket.put(f"{FOLDER}/{path.name}", path.read_bytes())
+    texts = [
+        said(capsys, "plan", "--ledger", place, "--runs", "0")
+        for place in (root.bucket.url, str(tmp_path))
+    ]
+    assert texts[0] == texts[1]
+    assert "measured" in texts[0]
+
+
+@pytest.mark.parametrize("command", [["report"], ["plan", "--ledger"]])
+def test_bucket_is_named_when_it_has_no_record(
+    command: list[str], root: ObjectPlace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not the copy that nobody knows of."""
+    assert cli.run([*command, root.bucket.url]) == 78
+    told = capsys.readouterr().err
+    assert f"there is no ledger in {root.bucket.url}" in told
 
 
 def test_directory_is_its_own_home_when_checkpoints_are_files(tmp_path: Path) -> None:
