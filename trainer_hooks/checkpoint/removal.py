@@ -8,7 +8,7 @@ import contextlib
 import errno
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from trainer_hooks.checkpoint.clearing import clear, refuse_link
 from trainer_hooks.checkpoint.durable import create_file, sync_directory, write_file
@@ -46,8 +46,17 @@ def was_committed(directory: Place) -> bool:
     return is_there(directory / MARKER) and not has_tombstone(directory)
 
 
-def delete_checkpoint(root: Place, name: SaveName) -> bool:
+def delete_checkpoint(
+    root: Place, name: SaveName, is_wanted: Callable[[], bool] = lambda: False
+) -> bool:
     """Delete a committed checkpoint. Once its tombstone stands it is none any more.
+
+    Args:
+        root: The checkpoint directory.
+        name: The checkpoint.
+        is_wanted: Asked once word of the deletion is left, and nothing is deleted if so. Who pins
+            a checkpoint leaves that first and looks for the word then: one of the two sees the
+            other.
 
     Returns:
         Whether all of it is gone; see ``finish_deletion``.
@@ -57,6 +66,9 @@ def delete_checkpoint(root: Place, name: SaveName) -> bool:
     """
     with contextlib.suppress(CheckpointError):  # a full disk has no room, and needs this the most
         put_mark(root, Mark.UNFINISHED, name, {})  # first, so that a crash leaves word of the rest
+    if is_wanted():
+        remove_mark(root, Mark.UNFINISHED, name)
+        return False
     marker = root / str(name) / MARKER
     with _said(root / str(name)):
         try:

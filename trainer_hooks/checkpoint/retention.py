@@ -187,5 +187,5 @@ def _delete_leftover(root: Place, name: SaveName) -> bool:
 
 
 def _delete_surplus(root: Place, name: SaveName) -> bool:
-    is_wanted = bool(_protected(root, [name]))  # since it was found to be surplus
-    return not is_wanted and delete_checkpoint(root, name)
+    # It may be, since it was found to be surplus.
+    return delete_checkpoint(root, name, is_wanted=lambda: bool(_protected(root, [name])))

@@ -4,7 +4,8 @@ from argparse import Namespace
 
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import Checkpoint, judged
-from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
+from trainer_hooks.checkpoint.marks import Mark, remove_mark
+from trainer_hooks.checkpoint.pins import pin
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.quarantine import quarantine, roll_back
 from trainer_hooks.checkpoint.retention import Survey, retain, survey
@@ -45,7 +46,7 @@ def pin_checkpoints(options: Namespace) -> int:
             remove_mark(options.directory, Mark.PINNED, name)
             show(f"{name}  no longer pinned")
         else:
-            put_mark(options.directory, Mark.PINNED, name, {"reason": options.reason})
+            pin(options.directory, name, options.reason)
             show(f"{name}  pinned: {options.reason}")
     return DONE
 
