@@ -23,6 +23,7 @@ from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
+from trainer_hooks.signals import ENDING_SIGNALS
 from trainer_hooks.untrusted import harmless
 from trainer_hooks.waste.flag_types import count, positive
 from trainer_hooks.waste.plan_flags import add_plan_command
@@ -118,9 +119,13 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
             f"launch needs PyTorch, the extra [torch] of reprieve: {error}"
         ) from error
 
-    return finish(
-        launch(torchruns, window_s=options.window, max_crashes=options.max_crashes, leave=leave)
+    report = launch(
+        torchruns, window_s=options.window, max_crashes=options.max_crashes, leave=leave
     )
+    # Python's own end gives handlers back before it is over, and a signal would be the exit code.
+    for number in (*ENDING_SIGNALS, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    return finish(report)
 
 
 def _store(options: argparse.Namespace) -> int:

@@ -84,7 +84,8 @@ def test_launch_goes_on_at_a_hangup_when_it_was_started_by_nohup(tmp_path: Path)
 
 def test_no_rank_is_left_when_somebody_presses_ctrl_c_again(tmp_path: Path) -> None:
     """The first is handed on, and the ranks take their time; the second one is meant."""
-    body = "signal.signal(signal.SIGINT, signal.SIG_IGN)" + textwrap.dedent(GOES_ON)
+    deaf = "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)"
+    body = deaf + textwrap.dedent(GOES_ON)
     with start(tmp_path, body) as running:
         ranks = children(running.process.pid)
         assert len(ranks) == 2

@@ -11,6 +11,7 @@ from trainer_hooks import cli
 from trainer_hooks.errors import CheckpointError, ConfigError, TrainerHooksError
 from trainer_hooks.launch import launcher
 from trainer_hooks.launch.report import LaunchReport
+from trainer_hooks.signals import ENDING_SIGNALS
 
 
 class Launched:
@@ -33,7 +34,7 @@ class Launched:
 @pytest.fixture(autouse=True)
 def own_sigterm() -> Iterator[None]:
     """Give back the signals that a command may take for itself."""
-    taken = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+    taken = (*ENDING_SIGNALS, signal.SIGUSR2)
     before = {number: signal.getsignal(number) for number in taken}
     yield
     for number, handler in before.items():
@@ -95,6 +96,14 @@ def test_error_is_raised_when_it_is_not_ours(launched: Launched) -> None:
     launched.end = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
         cli.run(["launch", "train.py"])
+
+
+def test_exit_code_outlives_every_signal_when_the_launch_has_ended(launched: Launched) -> None:
+    """Python gives handlers back as it ends, and what is ignored stays ignored."""
+    launched.end = LaunchReport(exit_code=0, reason="done")
+    assert cli.run(["launch", "train.py"]) == 0
+    ignored = [signal.getsignal(number) for number in (*ENDING_SIGNALS, signal.SIGUSR2)]
+    assert set(ignored) == {signal.SIG_IGN}
 
 
 def test_report_is_written_when_it_is_asked_for(launched: Launched, tmp_path: Path) -> None:
