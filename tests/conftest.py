@@ -14,6 +14,7 @@ os.environ.pop("REPRIEVE_NOTICE_URL", None)
 # A background job inherits ignored signals, and so would every process that a test starts.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Looking for a user's request: it is heard once, confirmed, and unknown is no request."""
 
+import errno
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from tests.support.waiting import wait_until
 from trainer_hooks import request_follower
-from trainer_hooks.checkpoint.stop_request import FOLDER, ask, asked, heard_at
+from trainer_hooks.checkpoint.stop_request import ask, asked, heard_at
 from trainer_hooks.flag import USER
 from trainer_hooks.request_follower import RequestFollower
 
@@ -67,13 +68,20 @@ def test_nothing_is_heard_when_another_attempt_is_asked(followed: Followed, tmp_
 
 
 def test_it_is_asked_again_and_said_once_when_the_storage_fails(
-    followed: Followed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    followed: Followed,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Unknown is no request; and a request that comes later is heard."""
-    (tmp_path / FOLDER).symlink_to(FOLDER)  # a loop: the system answers neither yes nor no
-    wait_until(lambda: "is unknown" in caplog.text)
-    assert followed.follower.notice() is None
-    (tmp_path / FOLDER).unlink()
+
+    def fail(path: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    with monkeypatch.context() as failing:
+        failing.setattr(Path, "lstat", fail)
+        wait_until(lambda: "is unknown" in caplog.text)
+        assert followed.follower.notice() is None
     ask(tmp_path, 7, "")
     wait_until(followed.follower.notice)
     assert caplog.text.count("is unknown") == 1

@@ -94,10 +94,17 @@ def test_earlier_requests_go_when_an_attempt_begins(tmp_path: Path) -> None:
 
 def test_it_is_unknown_when_the_folder_cannot_be_read(tmp_path: Path) -> None:
     """No answer is neither "nobody asks" nor a request."""
-    (tmp_path / FOLDER).symlink_to(FOLDER)  # a loop: the system answers neither yes nor no
+    far = tmp_path.joinpath(*["x" * 250] * 17)  # too long: the system answers neither yes nor no
     for look in (asked, heard_at):
         with pytest.raises(CheckpointError):
-            look(tmp_path, 3)
+            look(far, 3)
+
+
+def test_nothing_is_asked_when_the_folder_leads_to_itself(tmp_path: Path) -> None:
+    """Nothing can have been left behind it."""
+    (tmp_path / FOLDER).symlink_to(FOLDER)
+    assert asked(tmp_path, 3) is None
+    assert heard_at(tmp_path, 3) is None
 
 
 def test_nothing_is_asked_when_the_request_is_withdrawn_under_its_readers_eyes(
