@@ -22,6 +22,9 @@ ENDING_SIGNALS = (*STOP_SIGNALS, signal.SIGHUP)
 session right after SIGTERM (systemd.kill(5), SendSIGHUP, read 2026-11-30). nohup has it ignored,
 and who has a handler for it means something else."""
 
+BY_HAND_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
+"""What somebody at a terminal sends, who wants the job to end and not to be started again."""
+
 _Handler = Callable[[int, FrameType | None], object] | int | None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer_hooks.results import RankResult, RankState
-from trainer_hooks.signals import ENDING_SIGNALS
+from trainer_hooks.signals import BY_HAND_SIGNALS, ENDING_SIGNALS
 
 EXIT_DONE = os.EX_OK
 EXIT_CRASHED = 1
@@ -67,8 +67,10 @@ def launch_exit_code(
         for rank, failure in failures.items()
         if (result := own[rank]) is None or result.state is RankState.RUNNING
     ]
-    if crashes or RankState.LOST in states:
-        return _crash_code(crashes, has_lost_peer=RankState.LOST in states)
+    # At Ctrl-C ranks end one after the other, and those that are left miss a peer.
+    has_lost_peer = RankState.LOST in states and stopped_by not in BY_HAND_SIGNALS
+    if crashes or has_lost_peer:
+        return _crash_code(crashes, has_lost_peer=has_lost_peer)
     if stopped_by is None:
         return EXIT_PEER_LOST if is_rendezvous_lost else EXIT_CRASHED
     # Told to stop before any rank had begun: nothing was there to save. Ctrl-C is no preemption.

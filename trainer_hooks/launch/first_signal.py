@@ -11,11 +11,10 @@ from types import FrameType
 
 from torch.distributed.elastic.multiprocessing.api import SignalException
 
+from trainer_hooks.signals import BY_HAND_SIGNALS
+
 ENDING = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1")
 """torchrun's own, and SIGUSR1: an agent that does not handle it dies and leaves orphans."""
-
-_BY_HAND = (signal.SIGINT, signal.SIGQUIT)
-"""A second one, of somebody at a terminal who has waited long enough, is meant."""
 
 
 def heeded() -> list[str]:
@@ -52,5 +51,6 @@ class FirstSignal:
             self._is_taken = True
             number = signal.Signals(number)
             raise SignalException(f"process {os.getpid()} got signal {number}", sigval=number)
-        if number in _BY_HAND and self._kill_ranks is not None:
+        # A second one, of somebody who has waited long enough, is meant.
+        if number in BY_HAND_SIGNALS and self._kill_ranks is not None:
             self._kill_ranks()

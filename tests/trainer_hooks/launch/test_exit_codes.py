@@ -132,6 +132,9 @@ def test_code_is_the_crashs_own_when_a_rank_died_that_had_not_saved(
         ([DONE, DONE], TERM, 0),
         ([SAVED, RUNNING], TERM, 143),
         ([SAVED, RUNNING], INT, 130),
+        ([RUNNING, LOST], INT, 130),
+        ([LOST, LOST], int(signal.SIGQUIT), 131),
+        ([RUNNING, LOST], TERM, 76),
     ],
     ids=lambda value: str(value) if isinstance(value, int) else "+".join(str(s) for s, _ in value),
 )
