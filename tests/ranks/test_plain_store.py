@@ -71,6 +71,7 @@ def start(
     """Start two ranks that meet on such a Store, whatever the environment says of another."""
 
     def main(rank: int) -> None:
+        dist.barrier()  # who leaves while the other still connects would be missed by it
         dist.destroy_process_group()
         del os.environ["MASTER_ADDR"]
         if master is not None:
