@@ -1,6 +1,7 @@
 """How a launch ended, for people and for programs."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -47,13 +48,27 @@ def summary(results: Sequence[RankResult | None], reason: str | None) -> str:
     known = [result for result in results if result is not None]
     if not known:
         return reason or "done; the script does not use TrainerHooks"
-    words = "+".join(sorted({_WORDS[result.state] for result in known}))
-    step = max(result.step for result in known)
-    committed = max((r.committed_step for r in known if r.committed_step is not None), default=None)
-    said = f"ranks {words} at step {step}"
-    if any(result.at_stop is AtStop.EMERGENCY for result in known):
+    said = f"ranks {'+'.join(sorted({_WORDS[result.state] for result in known}))}"
+    # What stands as running was written when the rank began: its steps since are not in it.
+    ended = [result for result in known if result.state is not RankState.RUNNING]
+    said += _reached(ended) if ended else _begun(known)
+    return said if reason is None else f"{said}; {reason}"
+
+
+def _reached(ended: Sequence[RankResult]) -> str:
+    step = max(result.step for result in ended)
+    committed = max((r.committed_step for r in ended if r.committed_step is not None), default=None)
+    said = f" at step {step}"
+    if any(result.at_stop is AtStop.EMERGENCY for result in ended):
         said += " and saved once more"
     said += f", newest checkpoint {committed}"
     if step > (committed or 0):
         said += f": {step - (committed or 0)} steps will be done again"
-    return said if reason is None else f"{said}; {reason}"
+    return said
+
+
+def _begun(running: Sequence[RankResult]) -> str:
+    root = next((result.root for result in running if result.root is not None), None)
+    began = max(result.step for result in running)
+    where = "" if root is None else f" (reprieve-trainer checkpoints ls {shlex.quote(root)})"
+    return f" without a word since they began at step {began}; the newest checkpoint counts{where}"

@@ -38,4 +38,21 @@ def test_summary_names_states_and_steps_when_ranks_have_left_word() -> None:
     )
     assert summary(ranks, "rank 2 exited with 3").endswith("; rank 2 exited with 3")
     assert summary([None], "why") == "why"
+
+
+def test_summary_says_no_step_that_it_cannot_know_when_ranks_broke_off() -> None:
+    """Their word is from when they began; what has been committed since lies beside the others."""
+    running = RankResult(
+        state=RankState.RUNNING, pid=1, rank=0, step=20, committed_step=None, root="/runs/a b"
+    )
+    said = summary([running, None], "stopped by SIGINT")
+    assert said == (
+        "ranks broke off without a word since they began at step 20; the newest checkpoint "
+        "counts (reprieve-trainer checkpoints ls '/runs/a b'); stopped by SIGINT"
+    )
+
+
+def test_summary_is_torchruns_word_when_no_rank_has_left_any() -> None:
+    """Or that the script is none of ours."""
+    assert summary([None], "why") == "why"
     assert "does not use TrainerHooks" in summary([None], None)
