@@ -65,7 +65,7 @@ POLICY: Policy = MappingProxyType(
         # use with checkpoints, its last hours are a risk for everybody else in the job.
         NoticeKind.HARDWARE: Rule(Urgency.STOP, 0.0, _STOP, lead_s=86_400.0),
         # 600 s: nobody takes the node away; the trainers should only not linger on it.
-        NoticeKind.NODE_REQUEST: Rule(Urgency.STOP, 600.0, _STOP),
+        NoticeKind.NODE_REQUEST: Rule(Urgency.STOP, 600.0, (*_STOP, "node_replacement")),
         # 5 s: logind's default InhibitDelayMaxSec.
         NoticeKind.SHUTDOWN: Rule(Urgency.STOP, 5.0, _STOP),
         # 120 s: a drill rehearses the common case, AWS Spot. The Node is left alone.

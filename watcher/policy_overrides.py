@@ -35,13 +35,16 @@ CERTAIN = frozenset(
 )
 """Kinds after which the node is gone: for whoever is not stopped, its peers wait in vain."""
 
-_ENDING = ("signal", "drain", "no_execute", "lifecycle_hook")
+_EVICTING = ("drain", "no_execute", "node_replacement")
+"""Actions that end pods which would come back."""
+
+_ENDING = ("signal", *_EVICTING, "lifecycle_hook")
 """Actions that end processes, pods or the machine."""
 
 _KEEPING_OFF = ("cordon", "taint")
 """Actions of which one has to be there, or evicted pods come back."""
 
-_ON_NODE = ("node_mark", "cordon", "taint", "lb_exclusion", "drain", "no_execute", "lifecycle_hook")
+_ON_NODE = ("node_mark", "cordon", "taint", "lb_exclusion", *_EVICTING, "lifecycle_hook")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +163,9 @@ def _acting(kind: NoticeKind, rule: Rule) -> str:
     on_node = [name for name in rule.actions if name in _ON_NODE]
     if kind is NoticeKind.DRILL and on_node:
         return f"actions can't have {', '.join(on_node)} in it: a drill leaves the Node alone"
-    evicting = [name for name in ("drain", "no_execute") if name in rule.actions]
+    if kind in CERTAIN and "node_replacement" in rule.actions:
+        return "actions can't have node_replacement in it: the node goes without being asked for"
+    evicting = [name for name in _EVICTING if name in rule.actions]
     if evicting and not any(name in rule.actions for name in _KEEPING_OFF):
         return f"actions needs cordon or taint beside {evicting[0]}: evicted pods would come back"
     return ""

@@ -30,10 +30,11 @@ def test_row_is_the_tables_when_read(kind: NoticeKind) -> None:
     assert urgency == rule.urgency
     assert seconds(window) == rule.default_window_s
     assert (seconds(lead), seconds(expires)) == (rule.lead_s, rule.expires_s)
-    every = set(ACTIONS) - {"lifecycle_hook"}
+    every = set(ACTIONS) - {"lifecycle_hook", "node_replacement"}
     expected = {
         "all": every,
-        "all, and `lifecycle_hook`": set(ACTIONS),
+        "all, and `lifecycle_hook`": {*every, "lifecycle_hook"},
+        "all, and `node_replacement`": {*every, "node_replacement"},
         "those that tell": set(TELLING),
         "those that tell, and `signal`": {*TELLING, "signal"},
     }

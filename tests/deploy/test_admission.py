@@ -1,13 +1,14 @@
 """Who may change which Node, by the admission policies' own expressions."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from tests.fakes.kube.access import ADMIN, Subject
 from tests.support.admission_policies import policies_of
 from tests.support.kube import NODES, Kube, running_kube
-from tests.support.kustomized import DAEMONSET, Manifest, named, rendered
+from tests.support.kustomized import BASE, DAEMONSET, Manifest, composed, named, rendered
 from watcher.kube.keys import NOTICE, STATE
 
 ACCOUNTS = "system:serviceaccount:reprieve-system:"
@@ -17,6 +18,12 @@ STATUS = {"status": {"phase": "x"}}
 OURS = {"metadata": {"annotations": {STATE: "{}"}}}
 WRITTEN = {"metadata": {"annotations": {NOTICE: "{}"}}}
 OTHER = {"metadata": {"annotations": {NOTICE: '{"notices": []}'}}}
+HYPERPOD = {
+    "metadata": {
+        "labels": {"sagemaker.amazonaws.com/node-health-status": "UnschedulablePendingReplacement"}
+    }
+}
+GKE = {"metadata": {"labels": {"cloud.google.com/fault-behavior": "SDC"}}}
 REMOVED = {"metadata": {"annotations": {NOTICE: None}}}
 
 SUBJECTS = {
@@ -94,6 +101,36 @@ async def test_notice_of_the_relay_is_its_own_when_it_is_written(
     assert (await kube.patch(f"{NODES}/node-a", patch)).status == status
 
 
+@pytest.mark.parametrize("patch", [HYPERPOD, GKE])
+async def test_nobody_is_asked_for_another_node_when_only_the_base_is_applied(
+    kube: Kube, patch: object
+) -> None:
+    """Neither put on nor changed by the watcher; the rest of the Node is its own all the same."""
+    kube.token = "watcher"  # noqa: S105 - no secret
+    refused = await kube.patch(f"{NODES}/node-a", patch)
+    assert (refused.status, "ask nobody" in refused.body["message"]) == (422, True)
+    for token, status in ((ADMIN, 200), ("watcher", 200)):
+        kube.token = token
+        given = patch if token == ADMIN else LABEL
+        assert (await kube.patch(f"{NODES}/node-a", given)).status == status
+
+
+@pytest.mark.parametrize(("component", "patch"), [("ask-hyperpod", HYPERPOD), ("ask-gke", GKE)])
+async def test_another_node_is_asked_for_when_its_component_is_applied(
+    tmp_path: Path, component: str, patch: object
+) -> None:
+    """Of the own Node, as ever."""
+    objects = composed(tmp_path, [BASE], [DAEMONSET / "components" / component])
+    async with running_kube() as kube:
+        kube.server.access.subjects |= SUBJECTS
+        kube.server.api.policies += policies_of(objects)
+        for name in ("node-a", "node-b"):
+            kube.cluster.add_node(name)
+        kube.token = "watcher"  # noqa: S105 - no secret
+        assert (await kube.patch(f"{NODES}/node-a", patch)).status == 200
+        assert (await kube.patch(f"{NODES}/node-b", patch)).status == 422
+
+
 async def test_refusal_says_who_may_not_do_what(kube: Kube) -> None:
     """The policies' messages, which people read."""
     kube.token = "watcher"  # noqa: S105 - no secret
@@ -107,7 +144,7 @@ def test_policy_is_bound_and_denies() -> None:
     """One that nobody binds judges nothing."""
     objects = _objects()
     policies = [one for one in objects if one["kind"] == "ValidatingAdmissionPolicy"]
-    assert len(policies) == 2
+    assert len(policies) == 3
     for policy in policies:
         name = policy["metadata"]["name"]
         bound: Manifest = named(objects, "ValidatingAdmissionPolicyBinding", name)["spec"]

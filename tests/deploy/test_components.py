@@ -44,14 +44,14 @@ def test_components_are_valid_when_all_are_rendered_together(tmp_path: Path) -> 
     objects = composed(
         tmp_path,
         [DAEMONSET / "overlays" / "eks-relay"],
-        [path for path in COMPONENTS if path.name not in ("relay", "tmpfs")],
+        [path for path in COMPONENTS if path.name not in ("relay", "tmpfs", "ask-gke")],
     )
     for one in objects:
         check(one)
     watcher = watcher_of(objects)
     assert watcher["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["KILL"]}
     names = [one["name"] for one in watcher["env"]]
-    assert len(names) == len(set(names)) == 7
+    assert len(names) == len(set(names)) == 8
 
 
 def test_signal_component_can_signal_and_nothing_more(tmp_path: Path) -> None:
@@ -91,6 +91,18 @@ def test_run_directory_is_the_daemons_when_a_component_makes_it_root(
     (init,) = pod_of(objects)["initContainers"]
     owner = environment_of(init)["OWNER"]
     assert int(owner) == watcher_of(objects)["securityContext"]["runAsUser"] == 0
+
+
+@pytest.mark.parametrize("name", ["hyperpod", "gke"])
+def test_ask_component_asks_and_takes_out_the_policy_that_forbids_it(
+    name: str, tmp_path: Path
+) -> None:
+    """The two go together; the other policies and the rights stay as they are."""
+    objects = with_components(tmp_path, f"ask-{name}")
+    effective = load(BASE / "watcher.toml", environment_of(watcher_of(objects)), {})
+    assert effective.value("kubernetes.replacement") == name
+    gone = [one["metadata"]["name"] for one in rendered(BASE) if one not in objects]
+    assert sorted(gone) == ["reprieve-watcher", *["reprieve-watcher-asks-nobody"] * 2]
 
 
 def test_podmonitor_finds_the_port_that_the_daemon_opens(tmp_path: Path) -> None:

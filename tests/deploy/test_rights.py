@@ -16,10 +16,10 @@ from tests.support.own_node import NODE
 from tests.support.standings import admitted, in_force, withdrawn
 from tests.support.told_by_relay import told
 from watcher.actions.base import Action
-from watcher.errors import ActionWaiting
+from watcher.errors import ActionRefused, ActionWaiting
 from watcher.kube.keys import NOTICE
 from watcher.metrics import Metrics
-from watcher.notice import Notice, Standing
+from watcher.notice import Notice, NoticeKind, Standing
 from watcher.relay.nodes import opened_nodes
 from watcher.sources.kubernetes import KubernetesConfig, opened
 from watcher.sources.road import Opened, Site
@@ -86,7 +86,7 @@ def test_pod_has_the_token_of_its_account(kind: str, name: str) -> None:
 
 @asynccontextmanager
 async def deployed(
-    clock: TurnedClock, directory: Path
+    clock: TurnedClock, directory: Path, *, replacement: str = "off"
 ) -> AsyncIterator[tuple[FakeApiServer, Site, Opened]]:
     """Open the road as the manifests have it: the account's rights, and the policies."""
     (directory / "token").write_text(TOKEN)
@@ -94,7 +94,10 @@ async def deployed(
         server.access.subjects[TOKEN] = subject(WATCHER, NODE)
         server.api.policies += policies_of(objects())
         server.cluster.add_node(NODE, boot_id="boot-1")
-        config = KubernetesConfig(node="on", url=server.url, token_file=directory / "token")
+        token_file = directory / "token"
+        config = KubernetesConfig(
+            node="on", url=server.url, token_file=token_file, replacement=replacement
+        )
         state = State()
         site = Site(Metrics(), clock, state, node=NODE, boot_id="boot-1", run_dir=directory)
         async with opened(config, site) as road:
@@ -147,6 +150,25 @@ async def test_daemon_does_with_the_api_server_what_its_account_may_and_nothing_
         await eventually(lambda: not server.watches)
         assert server.access.used(account(WATCHER)) == allowed(server)
         assert {call.status for call in server.access.calls} <= {0, 200, 201, 429}
+
+
+async def test_daemon_needs_no_right_more_when_it_asks_for_another_node(tmp_path: Path) -> None:
+    """By a label or a condition; what the base's policy forbids it takes for a refusal."""
+    clock = TurnedClock()
+    async with deployed(clock, tmp_path, replacement="condition:NodeFaulty=True") as at:
+        server, site, road = at
+        request = in_force("request-1", NoticeKind.NODE_REQUEST, left_s=30)
+        admitted(site.state, request)
+        for action in road.actions:
+            await _carried_out(action, request, clock)
+        conditions = server.cluster.node(NODE)["status"]["conditions"]
+        assert "NodeFaulty" in {one["type"] for one in conditions}
+        assert server.access.used(account(WATCHER)) <= allowed(server)
+    async with deployed(clock, tmp_path, replacement="hyperpod") as at:
+        server, site, road = at
+        admitted(site.state, request)
+        with pytest.raises(ActionRefused, match="ask nobody"):
+            await road.actions[-1].run(request)
 
 
 async def test_relay_does_with_the_api_server_what_its_account_may_and_nothing_else(

@@ -30,12 +30,19 @@ def condition_of(server: FakeApiServer) -> dict[str, str] | None:
     return next((one for one in found if one["type"] == "ReclaimPending"), None)
 
 
+def label_of(server: FakeApiServer) -> str | None:
+    """Return what HyperPod reads on the Node."""
+    labels: dict[str, str] = server.cluster.node(NODE)["metadata"].get("labels", {})
+    return labels.get("sagemaker.amazonaws.com/node-health-status")
+
+
 async def test_node_is_marked_and_the_job_stops_when_a_guard_asks_for_another_one(
     tmp_path: Path,
 ) -> None:
-    """The file is the rank's, the notice the watcher's, and the stop all ranks'."""
+    """The file is the rank's, the notice the watcher's, the stop all ranks', the label the end."""
     run_dir, token = tmp_path / "run", tmp_path / "token"
-    (run_dir / "requests").mkdir(parents=True)
+    for name in ("requests", "trainers"):
+        (run_dir / name).mkdir(parents=True)
     (tmp_path / "log").mkdir()
     token.write_text(ADMIN)
     async with (
@@ -49,6 +56,7 @@ async def test_node_is_marked_and_the_job_stops_when_a_guard_asks_for_another_on
             REPRIEVE_KUBERNETES_URL=server.url,
             REPRIEVE_KUBERNETES_TOKEN_FILE=str(token),
             REPRIEVE_TRAINER_REQUESTS_UIDS=str(os.getuid()),
+            REPRIEVE_KUBERNETES_REPLACEMENT="hyperpod",
         ) as watcher:
             await watcher.answers("/readyz", 200)
             arguments = (str(tmp_path / "checkpoints"), str(tmp_path / "log"))
@@ -66,3 +74,6 @@ async def test_node_is_marked_and_the_job_stops_when_a_guard_asks_for_another_on
             condition = condition_of(server)
             assert condition is not None
             assert (condition["status"], condition["reason"]) == ("True", "NodeRequest")
+            await eventually(lambda: label_of(server) == "UnschedulablePendingReplacement")
+            flag = await watcher.shows("stop")
+            assert (flag["kind"], flag["also"]) == ("node_request", [])

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.clocks import START
 from watcher.kube.objects import node_of
+from watcher.kube.replacement import Ask
 from watcher.notice import Moment, Notice
 from watcher.sources.kubernetes_object import read_marks
 
@@ -21,7 +22,11 @@ def documented(name: str) -> dict[str, Any]:
 
 
 def marked(
-    obj: dict[str, Any], *, boot_id: str = BOOT_ID, seen: Moment = START
+    obj: dict[str, Any],
+    *,
+    boot_id: str = BOOT_ID,
+    seen: Moment = START,
+    ask: Ask | None = None,
 ) -> tuple[Notice, ...]:
     """Return the notices that the marks on a Node are."""
-    return read_marks(obj, node_of(obj), boot_id, seen)
+    return read_marks(obj, node_of(obj), boot_id, seen, ask)

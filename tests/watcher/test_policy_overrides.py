@@ -57,6 +57,21 @@ def test_table_passes_its_own_rules(kind: NoticeKind) -> None:
         ("drill", Override(urgency=Urgency.ADVISORY), "urgency has to be stop"),
         ("hardware", Override(urgency=Urgency.ADVISORY), "actions can't have signal, drain"),
         ("rebalance", Override(actions=NODE_ACTIONS), "actions can't have signal, drain in it"),
+        (
+            "maintenance",
+            Override(actions=("flag_file", "cordon", "node_replacement")),
+            "node_replacement in it: the node goes",
+        ),
+        (
+            "hardware",
+            Override(actions=("flag_file", "node_replacement")),
+            "cordon or taint beside node_replacement",
+        ),
+        (
+            "live_migration",
+            Override(actions=("flag_file", "cordon", "node_replacement")),
+            "can't have node_replacement in it: advice",
+        ),
         ("drill", Override(actions=("flag_file", "cordon")), "a drill leaves the Node alone"),
         ("shutdown", Override(actions=("flag_file", "drain")), "needs cordon or taint beside"),
         ("preemption", Override(lead_s=60), "lead_s can't be set"),

@@ -11,7 +11,8 @@ from watcher.actions.drain_events import DrainEvents, Word
 from watcher.actions.drain_plan import DrainPlan, plan_drain
 from watcher.actions.drain_tally import DrainTally
 from watcher.actions.drain_window import Window, window_of
-from watcher.actions.node_desk import NodeDesk, as_action_error
+from watcher.actions.kube_errors import as_action_error
+from watcher.actions.node_desk import NodeDesk
 from watcher.config import DrainConfig
 from watcher.errors import ActionDryRun, ActionRetryable, ActionWaiting
 from watcher.kube.client import KubeClient

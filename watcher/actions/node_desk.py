@@ -2,28 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 
+from watcher.actions.kube_errors import as_action_error
+from watcher.actions.node_asking import Asked
 from watcher.actions.node_board import NodeBoard
+from watcher.actions.node_conditions import may_have_conditions, unwanted_conditions
 from watcher.actions.node_identity import Verdict, judge
-from watcher.actions.node_plan import Step, Wanted, left_on, plan
+from watcher.actions.node_plan import Beside, Step, Wanted, left_on, plan
 from watcher.actions.node_state import Done
 from watcher.actions.node_wishes import NodeWishes
-from watcher.errors import (
-    ActionDryRun,
-    ActionError,
-    ActionRefused,
-    ActionRetryable,
-    KubeError,
-    KubeForbidden,
-    KubeNotFound,
-    KubeRefused,
-)
-from watcher.kube.keys import CONDITION
+from watcher.errors import ActionDryRun, ActionError, ActionRefused, ActionRetryable
 from watcher.kube.node import NodeApi
 from watcher.kube.objects import Node
+from watcher.kube.replacement import Ask, AskPlace
 from watcher.notice import Deadline, Standing
 
 log = logging.getLogger(__name__)
@@ -43,6 +36,7 @@ class NodeDesk:
         wishes: What is wanted of it in this boot.
         facts: Returns what the metadata service has said of this machine so far.
         board: Where the Node is noted for people to see.
+        ask: How another Node is asked for; None where nobody is.
     """
 
     def __init__(
@@ -51,12 +45,14 @@ class NodeDesk:
         wishes: NodeWishes,
         facts: Callable[[], Mapping[str, str]],
         board: NodeBoard,
+        ask: Ask | None = None,
     ) -> None:
         self.api = api
         self.boot_id = wishes.boot_id
         self.board = board
         self._wishes = wishes
         self._facts = facts
+        self._ask = ask
         self._turn = asyncio.Lock()
         self._begun = 0
         self._settled = 0
@@ -124,6 +120,20 @@ class NodeDesk:
             if first is not None:
                 with as_action_error():
                     await self.api.set_condition(condition_for(first))
+
+    async def ask(self, condition_for: Callable[[Asked, Standing], Mapping[str, str]]) -> Done:
+        """Ask for another Node, if that is wanted still; return what is done to this one then.
+
+        In a call of its own: a policy that forbids it holds nothing else up. Raises as settle.
+        """
+        async with self._turn:
+            wanted = self.wanted()
+            with as_action_error():
+                await self.api.edit(partial(self._change, wanted, is_time=True))
+                asked = self._done.asked
+                if asked is not None and asked.place is AskPlace.CONDITION:
+                    await self.api.set_condition(condition_for(asked, wanted[Step.REPLACE]))
+            return self._done
 
     async def keep(self) -> None:
         """Undo what an earlier boot has left on the Node; again until that is known to be done.
@@ -205,19 +215,22 @@ class NodeDesk:
         if self._wishes.needs_what_was_left:
             self._wishes.take_in(left_on(await self.own()))
         ends, wanted = self._wishes.ends(), self._wishes.wanted()
-        if Step.MARK not in wanted:
+        if may_have_conditions(wanted, self._ask):
             # Before the annotation that says so: after it nobody would know of the condition.
             left = left_on(await self.own())
-            if left is not None and left.done.is_marked:
-                await self.api.remove_condition(CONDITION)
+            for kind in unwanted_conditions(left, wanted, self._ask):
+                await self.api.remove_condition(kind)
         node = await self.api.edit(partial(self._change, wanted))
         self._wishes.watch(ends)
         return node
 
-    def _change(self, wanted: Wanted, node: Node) -> Mapping[str, object] | None:
+    def _change(
+        self, wanted: Wanted, node: Node, *, is_time: bool = False
+    ) -> Mapping[str, object] | None:
         self._require_own(node)
-        expiry = self._wishes.expiry()
-        planned = plan(node, wanted, self.boot_id, expiry, is_drained=self._is_drained)
+        expiry, drained = self._wishes.expiry(), self._is_drained
+        beside = Beside(expiry=expiry, is_drained=drained, ask=self._ask, is_time=is_time)
+        planned = plan(node, wanted, self.boot_id, beside)
         self._done = planned.done
         return planned.patch
 
@@ -230,19 +243,3 @@ class NodeDesk:
             )
         if verdict is Verdict.NOT_YET:
             raise ActionRetryable(f"Node {node.name} may be another machine so far: {why}")
-
-
-@contextmanager
-def as_action_error() -> Iterator[None]:
-    """Say of a failed call whether trying again may help."""
-    try:
-        yield
-    except KubeRefused as error:
-        raise ActionRefused(f"{error}. An admission policy may forbid it") from error
-    except KubeForbidden as error:
-        # It may pass: an API server that has just started does not know the rights so far.
-        raise ActionRetryable(f"{error}. The account may lack a right") from error
-    except KubeNotFound as error:
-        raise ActionRetryable(f"{error}. It may be about to join") from error
-    except KubeError as error:
-        raise ActionRetryable(str(error)) from error

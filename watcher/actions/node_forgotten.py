@@ -8,7 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from watcher.actions.node_desk import NodeDesk, as_action_error
+from watcher.actions.kube_errors import as_action_error
+from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_plan import left_on
 from watcher.errors import ActionError
 from watcher.health import SourceHealth

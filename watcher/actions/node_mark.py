@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from watcher.actions.node_desk import NodeDesk, as_action_error
+from watcher.actions.kube_errors import as_action_error
+from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_plan import Step
 from watcher.kube.client import KubeClient
 from watcher.kube.events import NodeEvent, tell

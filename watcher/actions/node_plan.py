@@ -11,9 +11,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from watcher.actions.node_asking import Asked, asked, labels_of, put_on, take_off
 from watcher.actions.node_state import NOTHING, Done, NodeState, compose, parse
 from watcher.kube.keys import NO_LOAD_BALANCER, RECLAIM, STATE
 from watcher.kube.objects import Node
+from watcher.kube.replacement import Ask
 from watcher.notice import Deadline, Standing, rfc3339
 
 
@@ -25,6 +27,7 @@ class Step(StrEnum):
     TAINT = "taint"
     NO_EXECUTE = "no_execute"
     EXCLUDE = "lb_exclusion"
+    REPLACE = "node_replacement"
 
 
 EFFECTS: Mapping[Step, str] = MappingProxyType(
@@ -34,6 +37,23 @@ EFFECTS: Mapping[Step, str] = MappingProxyType(
 
 Wanted = Mapping[Step, Standing]
 """What is wanted, each for the most urgent notice in force that wants it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a plan goes by beside what is wanted."""
+
+    expiry: Deadline | None = None
+    """When nothing will be wanted any more, if that is known."""
+    is_drained: bool = False
+    """Whether the Node's pods are gone."""
+    ask: Ask | None = None
+    """How another Node is asked for, if at all."""
+    is_time: bool = False
+    """Whether it is asked for now; else it is only left as it is, or undone."""
+
+
+NOTHING_BESIDE = Beside()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +70,14 @@ def left_on(node: Node) -> NodeState | None:
     return parse(node.annotations.get(STATE))
 
 
-def plan(
-    node: Node,
-    wanted: Wanted,
-    boot_id: str,
-    expiry: Deadline | None = None,
-    *,
-    is_drained: bool = False,
-) -> Plan:
+def plan(node: Node, wanted: Wanted, boot_id: str, beside: Beside = NOTHING_BESIDE) -> Plan:
     """Return how the Node becomes what is wanted, and is otherwise as it was found.
 
     Args:
         node: The Node as it is.
         wanted: What is wanted, if anything.
         boot_id: This boot's.
-        expiry: When nothing will be wanted any more, if that is known.
-        is_drained: Whether its pods are gone.
+        beside: What else it goes by.
     """
     left = left_on(node)
     before = left.done if left else NOTHING
@@ -78,9 +90,10 @@ def plan(
         no_execute=tainted[Step.NO_EXECUTE],
         is_excluded=_exclude(node, before, meta, is_wanted=Step.EXCLUDE in wanted),
         is_marked=Step.MARK in wanted,
+        asked=_ask(node, before.asked, meta, (wanted.get(Step.REPLACE), beside)),
     )
-    state = _state(wanted, boot_id, done, expiry)
-    text = compose(replace(state, is_drained=is_drained)) if state else None
+    state = _state(wanted, boot_id, done, beside.expiry)
+    text = compose(replace(state, is_drained=beside.is_drained)) if state else None
     # One that we can't read is not ours to remove: it may be of a newer daemon.
     is_known = left is not None or STATE not in node.annotations
     if node.annotations.get(STATE) != text and (text is not None or is_known):
@@ -148,3 +161,20 @@ def _exclude(node: Node, before: Done, meta: dict[str, Any], *, is_wanted: bool)
     if before.is_excluded and is_there:
         meta["labels"] = {NO_LOAD_BALANCER: None}
     return False
+
+
+def _ask(
+    node: Node, before: Asked | None, meta: dict[str, Any], why: tuple[Standing | None, Beside]
+) -> Asked | None:
+    """Ask for another Node once it is time, or take that back; return what is asked then."""
+    standing, beside = why
+    if standing is None:
+        if before is not None:
+            take_off(node, before, labels_of(beside.ask), meta)
+        return None
+    if before is not None or beside.ask is None or not beside.is_time:
+        return before
+    new = asked(node, beside.ask, standing.notice.detail.get("reason", ""))
+    if new is not None:
+        put_on(new, meta)
+    return new

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from watcher.actions.node_asking import Asked, asked_of, document_of
 from watcher.notice import rfc3339
 
 SCHEMA = 1
@@ -31,6 +32,8 @@ class Done:
     """Whether we have put on the label that takes it out of load balancers."""
     is_marked: bool = False
     """Whether we may have put the condition on."""
+    asked: Asked | None = None
+    """By what we have asked for another Node; None if we have not."""
 
 
 NOTHING = Done()
@@ -63,6 +66,7 @@ def compose(state: NodeState) -> str:
         "no_execute": done.no_execute,
         "excluded_from_load_balancers": done.is_excluded,
         "marked": done.is_marked,
+        "asked": document_of(done.asked),
         "expires_at": rfc3339(state.expires) if state.expires else None,
         "drained": state.is_drained,
     }
@@ -106,6 +110,7 @@ def _state(document: Any) -> NodeState | None:  # noqa: ANN401 - whatever JSON i
             no_execute=taints[1],
             is_excluded=flags[0],
             is_marked=flags[1],
+            asked=asked_of(document.get("asked")),
         ),
         expires=_instant(document.get("expires_at")),
         is_drained=flags[2],

@@ -13,13 +13,16 @@ from types import MappingProxyType
 
 from watcher import setting_values
 from watcher.actions.all_saved import AllSaved
+from watcher.actions.base import Action
 from watcher.actions.drain import Drain
+from watcher.actions.last_turn import LastTurn
 from watcher.actions.no_execute import NoExecute
 from watcher.actions.node_board import NodeBoard
 from watcher.actions.node_desk import NodeDesk
 from watcher.actions.node_forgotten import Forgotten
 from watcher.actions.node_identity import judge
 from watcher.actions.node_mark import NodeMark
+from watcher.actions.node_replacement import NodeReplacement
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
 from watcher.actions.node_wishes import NodeWishes
 from watcher.actions.trainer_look import TrainerLook
@@ -28,6 +31,7 @@ from watcher.kube.client import KubeClient
 from watcher.kube.follow import Follower
 from watcher.kube.node import NODES, NodeApi
 from watcher.kube.place import AUTHORITY_FILE, TOKEN_FILE, Place
+from watcher.kube.replacement import Ask, ask_of, setting_of
 from watcher.sources.kubernetes_node import KEYS, KubernetesNode, Own
 from watcher.sources.road import Kinds, Opened, Road, Site
 
@@ -46,6 +50,9 @@ class KubernetesConfig:
     no_execute: str = "off"
     """``on`` to have the control plane end, at last, every pod that does not tolerate our taint,
     those of DaemonSets and those that the drain leaves alone as well."""
+    replacement: str = "off"
+    """How whoever replaces Nodes is asked for another one, when a trainer has asked for that:
+    ``hyperpod``, ``gke``, ``label:KEY=VALUE`` or ``condition:TYPE=STATUS``."""
     url: str | None = None
     """The API server; in a pod KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT say it."""
     token_file: Path = TOKEN_FILE
@@ -59,6 +66,7 @@ READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "node": setting_values.one_of("auto", "on", "off"),
         "watch": setting_values.one_of("auto", "on", "off"),
         "no_execute": setting_values.one_of("on", "off"),
+        "replacement": setting_of,
         "url": setting_values.api_url,
         "token_file": setting_values.path,
         "authority_file": setting_values.path,
@@ -115,35 +123,42 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
             lambda: (bool(wanted(config)), is_protected(config))
         )
         board = NodeBoard(site.now)
-        sources = (_source(client, site, board),) if is_heard else ()
+        ask = ask_of(config.replacement) if has_actions else None
+        sources = (_source(client, site, board, ask),) if is_heard else ()
         if not has_actions:
             yield Opened(sources=sources, keepers=(client.keep_warm,), board=board)
             return
         wishes = NodeWishes(site.state, site.boot_id, site.now)
-        desk = NodeDesk(NodeApi(client, site.node), wishes, site.facts, board)
-        look = TrainerLook(site.run_dir, site.boot_id)
-        drain = Drain(desk, client, look, site.drain, site.now)
-        actions = (
-            NodeMark(desk, client, site.now),
-            Cordon(desk),
-            Taint(desk),
-            ExcludeFromLoadBalancers(desk),
-            drain,
-        )
-        last = []
-        if config.no_execute == "on":
-            saved = AllSaved(look, site.now)
-            last.append(NoExecute(desk, drain, saved, site.drain.grace_s, site.now))
+        desk = NodeDesk(NodeApi(client, site.node), wishes, site.facts, board, ask)
+        actions = _actions(config, site, desk, client)
         forgotten = Forgotten(desk, lambda: site.healths)
         keepers = (client.keep_warm, desk.keep, desk.keep_expiring, forgotten.keep)
-        yield Opened(sources=sources, keepers=keepers, actions=[*actions, *last], board=board)
+        yield Opened(sources=sources, keepers=keepers, actions=actions, board=board)
 
 
-def _source(client: KubeClient, site: Site, board: NodeBoard) -> KubernetesNode:
+def _actions(
+    config: KubernetesConfig, site: Site, desk: NodeDesk, client: KubeClient
+) -> tuple[Action, ...]:
+    look = TrainerLook(site.run_dir, site.boot_id)
+    drain = Drain(desk, client, look, site.drain, site.now)
+    steps = (Cordon(desk), Taint(desk), ExcludeFromLoadBalancers(desk))
+    actions = (NodeMark(desk, client, site.now), *steps, drain)
+
+    def turn() -> LastTurn:
+        return LastTurn(drain, AllSaved(look, site.now), site.drain.grace_s, site.now)
+
+    last: list[Action] = [NoExecute(desk, turn())] if config.no_execute == "on" else []
+    if config.replacement != "off":
+        last.append(NodeReplacement(desk, turn()))
+    return (*actions, *last)
+
+
+def _source(client: KubeClient, site: Site, board: NodeBoard, ask: Ask | None) -> KubernetesNode:
     name = KubernetesNode.name
+    own = Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id), board.note, ask)
     return KubernetesNode(
         Follower(client, NODES, f"metadata.name={site.node}"),
-        Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id), board.note),
+        own,
         site.health(name, KEYS),
         site.now,
         site.left_by(name),

@@ -16,6 +16,7 @@ from watcher.kube.answers import JsonObject
 from watcher.kube.follow import Changed, Follower, Listed, Still
 from watcher.kube.keys import NOTICE
 from watcher.kube.objects import Node, node_of
+from watcher.kube.replacement import Ask
 from watcher.notice import Moment, Notice
 from watcher.sources.following import Patience, as_source_error
 from watcher.sources.kubernetes_marks import KUBERNETES_NODE, ROWS
@@ -39,11 +40,13 @@ class Own:
         boot_id: This boot's.
         judge: Says whether a Node is this machine, and why.
         note: Takes the Node whenever it was read, for people to see.
+        ask: How we ask for another one, if at all.
     """
 
     boot_id: str
     judge: Callable[[Node], tuple[Verdict, str]]
     note: Callable[[Node], None] = lambda _: None
+    ask: Ask | None = None
 
 
 class KubernetesNode:
@@ -135,7 +138,8 @@ class KubernetesNode:
                 f"Node {node.name} is not known to be this machine: {why}", outcome="another_node"
             )
         self._own.note(node)
-        news = self._marks.exactly(read_marks(obj, node, self._own.boot_id, now))
+        own = self._own
+        news = self._marks.exactly(read_marks(obj, node, own.boot_id, now, own.ask))
         self._answered(MARKS, len(self._marks), now)
         look = self._relay.look(node.annotations.get(NOTICE), node, now, is_live=is_live)
         if look.odd:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from watcher.actions.node_plan import left_on
 from watcher.kube.answers import JsonObject
 from watcher.kube.objects import Node
+from watcher.kube.replacement import Ask
 from watcher.notice import Deadline, Moment, Notice
 from watcher.sources.kubernetes_marks import KUBERNETES_NODE, Mark, Place, Row, row_of
 from watcher.sources.kubernetes_windows import LONGEST_S
@@ -43,7 +45,9 @@ def marks_of(obj: JsonObject) -> tuple[Mark, ...]:
     return (*taints, *labels, *conditions)
 
 
-def read_marks(obj: JsonObject, node: Node, boot_id: str, seen: Moment) -> tuple[Notice, ...]:
+def read_marks(
+    obj: JsonObject, node: Node, boot_id: str, seen: Moment, ask: Ask | None = None
+) -> tuple[Notice, ...]:
     """Return the notices that the marks on a Node are, each once.
 
     Args:
@@ -51,16 +55,29 @@ def read_marks(obj: JsonObject, node: Node, boot_id: str, seen: Moment) -> tuple
         node: The same, read.
         boot_id: This boot's: a condition of another one is of what the machine was then.
         seen: When it came.
+        ask: How we ask for another Node, if at all: that would come back as a notice of the notice.
     """
     is_of_this_boot = node.boot_id in ("", boot_id)
+    ours = _asked(node, ask)
     found: dict[str, Notice] = {}
     for mark in marks_of(obj):
         row = row_of(mark)
-        if row is None or (mark.place is Place.CONDITION and not is_of_this_boot):
+        if row is None or (mark.place, mark.key, mark.value) == ours:
+            continue
+        if mark.place is Place.CONDITION and not is_of_this_boot:
             continue
         notice = _notice(row, mark, node, seen)
         found.setdefault(notice.id, notice)
     return tuple(found.values())
+
+
+def _asked(node: Node, ask: Ask | None) -> tuple[str, str, str] | None:
+    """Return the mark that is our own question, by what is set and by what is noted on the Node."""
+    left = left_on(node)
+    asked = None if left is None else left.done.asked
+    if ask is None or asked is None or (asked.place, asked.key) != (ask.place, ask.key):
+        return None
+    return asked.place.value, asked.key, asked.value
 
 
 def _notice(row: Row, mark: Mark, node: Node, seen: Moment) -> Notice:

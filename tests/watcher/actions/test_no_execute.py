@@ -12,6 +12,7 @@ from tests.support.draining import BOOT_ID, Draining, draining
 from tests.support.own_node import NODE
 from tests.support.responding import Desk, Recorded, running
 from watcher.actions.all_saved import AllSaved
+from watcher.actions.last_turn import LastTurn
 from watcher.actions.no_execute import NoExecute
 from watcher.actions.trainer_look import TrainerLook
 from watcher.errors import ActionDryRun, ActionWaiting
@@ -30,7 +31,8 @@ class Ending:
         self.at = at
         drain = at.made(**rules)
         self.saved = AllSaved(TrainerLook(at.run_dir, BOOT_ID), at.clock)
-        self.action = NoExecute(drain._desk, drain, self.saved, 30, at.clock)
+        turn = LastTurn(drain, self.saved, 30, at.clock)
+        self.action = NoExecute(drain._desk, turn)
 
     async def ask(self, standing: Standing) -> str:
         """Ask the drain and then the taint, once; return what the latter says."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.kube.patches import MERGE, patched
 from tests.support.standings import in_force
-from watcher.actions.node_plan import Step, Wanted, plan
+from watcher.actions.node_plan import Beside, Step, Wanted, plan
 from watcher.kube.keys import NO_LOAD_BALANCER, RECLAIM, STATE
 from watcher.kube.objects import node_of
 from watcher.notice import NoticeKind
@@ -153,19 +153,19 @@ def test_annotation_says_when_it_is_undone_when_that_is_known() -> None:
     """The same text for as long as the same is wanted, or the Node would be patched for ever."""
     advice = in_force("advice", NoticeKind.REBALANCE)
     wanted = {Step.CORDON: advice}
-    patch = plan(node_of(_node()), wanted, "boot-1", advice.expires).patch
+    patch = plan(node_of(_node()), wanted, "boot-1", Beside(expiry=advice.expires)).patch
     assert patch is not None
     made = patched(_node(), MERGE, _json(patch), is_forced=False)
-    assert plan(node_of(made), wanted, "boot-1", advice.expires).patch is None
+    assert plan(node_of(made), wanted, "boot-1", Beside(expiry=advice.expires)).patch is None
     assert '"expires_at":"2026-11-30T11:05:06Z"' in made["metadata"]["annotations"][STATE]
 
 
 def test_annotation_says_that_the_node_is_drained_when_anything_is_noted_there() -> None:
     """For whoever waits for the machine to have nothing left to do; alone it is not written."""
     made = _after(_node(), ALL)
-    patch = plan(node_of(made), ALL, "boot-1", is_drained=True).patch
+    patch = plan(node_of(made), ALL, "boot-1", Beside(is_drained=True)).patch
     assert patch is not None
     drained = patched(made, MERGE, _json(patch), is_forced=False)
     assert '"drained":true' in drained["metadata"]["annotations"][STATE]
-    assert plan(node_of(drained), ALL, "boot-1", is_drained=True).patch is None
-    assert plan(node_of(_node()), {}, "boot-1", is_drained=True).patch is None
+    assert plan(node_of(drained), ALL, "boot-1", Beside(is_drained=True)).patch is None
+    assert plan(node_of(_node()), {}, "boot-1", Beside(is_drained=True)).patch is None

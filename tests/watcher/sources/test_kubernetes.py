@@ -105,6 +105,19 @@ async def test_road_ends_pods_by_a_taint_only_where_that_is_switched_on(token: P
             assert [action.name for action in road.actions][-2:] == ["drain", "no_execute"]
 
 
+async def test_road_asks_for_another_node_only_where_that_is_set(token: Path) -> None:
+    """What reads the word ends the machine."""
+    async with fake_api_server() as server:
+        config = KubernetesConfig(
+            node="on", url=server.url, token_file=token, no_execute="on", replacement="gke"
+        )
+        async with opened(config, _site(node="node-a", boot_id="boot-1")) as road:
+            assert [action.name for action in road.actions][-2:] == [
+                "no_execute",
+                "node_replacement",
+            ]
+
+
 async def test_road_is_closed_when_the_authority_can_not_be_read(token: Path) -> None:
     """A matter of set-up, said at start."""
     config = KubernetesConfig(

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from tests.support.clocks import START
-from tests.support.kube_nodes import DATA, documented, marked
-from watcher.kube.keys import PREFIX
+from tests.support.kube_nodes import BOOT_ID, DATA, documented, marked
+from watcher.actions.node_asking import Asked
+from watcher.actions.node_state import Done, NodeState, compose
+from watcher.kube.keys import PREFIX, STATE
+from watcher.kube.replacement import PRESETS, Ask
 from watcher.notice import Notice
 from watcher.policy import POLICY
 from watcher.sources.kubernetes_marks import ROWS
@@ -134,3 +137,24 @@ def test_marks_are_read_when_parts_of_the_object_are_missing_or_odd(
 ) -> None:
     """Everything else on the Node is still heard."""
     assert [one.kind for one in marked(documented("coreweave") | damage)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("claim", "ask", "count"),
+    [
+        (True, PRESETS["hyperpod"], 0),
+        (False, PRESETS["hyperpod"], 1),
+        (True, PRESETS["gke"], 1),
+        (True, None, 1),
+    ],
+)
+def test_label_by_which_we_ask_for_another_node_is_no_notice(
+    *, claim: bool, ask: Ask | None, count: int
+) -> None:
+    """It is told of by the trainer's request; HyperPod's own is one, whatever others claim."""
+    obj = documented("hyperpod-replacement")
+    preset = PRESETS["hyperpod"]
+    asked = Asked(place=preset.place, key=preset.key, value=preset.value)
+    state = NodeState(boot_id=BOOT_ID, notice={}, done=Done(asked=asked if claim else None))
+    obj["metadata"]["annotations"][STATE] = compose(state)
+    assert len(marked(obj, ask=ask)) == count
