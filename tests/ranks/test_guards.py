@@ -200,3 +200,39 @@ def test_another_node_is_asked_for_by_the_rank_at_fault_when_that_is_wanted(
     [request] = requests.iterdir()
     assert request.name == f"r-digest-{job.pids[2]}.json"
     assert "parameters of rank 2" in json.loads(request.read_text())["text"]
+
+
+@pytest.mark.parametrize(
+    ("wrong_ranks", "looking", "asking"),
+    [((1,), (0, 1, 2), [1]), ((0, 1, 2), (0, 1, 2), []), ((1,), (0, 1), []), ((1,), (1,), [])],
+    ids=["alone", "with all", "one looks at none", "the only one that looks"],
+)
+def test_another_node_is_asked_for_when_the_loss_of_one_rank_alone_stays_away(
+    tiny: Tiny,
+    tmp_path: Path,
+    *,
+    wrong_ranks: tuple[int, ...],
+    looking: tuple[int, ...],
+    asking: list[int],
+) -> None:
+    """What all have in common accuses nobody, nor does one whom nobody can be compared with."""
+    requests = tmp_path / "run" / "requests"
+    requests.mkdir(parents=True)
+
+    def watch(rank: int, step: int, hooks: TrainerHooks) -> None:
+        time.sleep(0.05)  # the desks keep up
+        if rank in looking:
+            hooks.watch(loss=float("nan") if rank in wrong_ranks and step >= 10 else 1.0)
+
+    health = Health(straggler=False, request_node_loss=True)
+    wrong = replace(tiny, health=health, watch=watch, steps=40)
+
+    def main(rank: int) -> None:
+        os.environ["REPRIEVE_RUN_DIR"] = str(tmp_path / "run")
+        wrong.train(rank)
+
+    job = start_ranks(3, main, tmp_path / "out")
+    assert job.wait() == [0] * 3, job.log(0)
+    assert "has been away for 8 values" in job.log(0)
+    names = [request.name for request in requests.iterdir()]
+    assert names == [f"r-loss-{job.pids[rank]}.json" for rank in asking]

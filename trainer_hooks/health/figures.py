@@ -34,6 +34,7 @@ class Figures:
         self._left_step: dict[Guard, int] = {}
         """The step in which each figure has left the others."""
         self._refused: set[Guard] = set()
+        self._counted: set[Guard] = set()
 
     def see(self, step: int, figures: Mapping[Guard, Figure]) -> None:
         """Have figures of the step under way looked at soon. Waits for no device."""
@@ -74,15 +75,46 @@ class Figures:
         for guard, figure in figures.items():
             leaps = self._leaps.setdefault(guard, Leaps())
             wrong = leaps.look(float(figure))
-            text = f"{guard} of rank {desk.world.rank}"
+            if guard not in self._counted:
+                self._counted.add(guard)
+                desk.store.add(_looking(guard), 1)
             if wrong is not None:
                 self._left_step[guard] = step
-                _tell(Finding(guard=guard, step=step, ranks=(), text=f"{text} {wrong}"), desk)
+                desk.store.add(_away(guard, step), 1)
+                text = f"{guard} of rank {desk.world.rank} {wrong}"
+                # A chance batch is nobody's fault.
+                leap = Finding(guard=guard, step=step, ranks=(), is_certain=False, text=text)
+                _tell(leap, desk)
             elif leaps.away == STAYS:
-                left = self._left_step[guard]
-                stays = f"{text} has been away for {STAYS} values, since step {left}"
-                found = Finding(guard=guard, step=step, ranks=(), good_step=left - 1, text=stays)
-                _tell(found, desk)
+                _tell(_stay(guard, step, self._left_step[guard], desk), desk)
+
+
+def _stay(guard: Guard, step: int, left: int, desk: Desk) -> Finding:
+    """Return that a figure stays away, and whether it does on this rank alone.
+
+    The others have had some steps for saying that theirs has left too. One that looks at none, as
+    where rank 0 tells the loss of all, could not say so: then nobody is known to be at fault.
+    """
+    world, rank = desk.world, desk.world.rank
+    all_look = desk.store.add(_looking(guard), 0) == world.size > 1
+    is_alone = all_look and desk.store.add(_away(guard, left), 0) == 1
+    where = ", and no other rank's" if is_alone else ""
+    return Finding(
+        guard=guard,
+        step=step,
+        ranks=(),
+        is_certain=is_alone,
+        good_step=left - 1,
+        text=f"{guard} of rank {rank}{where} has been away for {STAYS} values, since step {left}",
+    )
+
+
+def _looking(guard: Guard) -> str:
+    return f"health/{guard}/looking"
+
+
+def _away(guard: Guard, step: int) -> str:
+    return f"health/{guard}/away/{step}"
 
 
 def _tell(finding: Finding, desk: Desk) -> None:

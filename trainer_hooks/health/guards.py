@@ -24,8 +24,6 @@ from trainer_hooks.world import World
 
 log = logging.getLogger(__name__)
 
-_NODES_FAULT = (Guard.STRAGGLER, Guard.DIGEST)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
@@ -46,6 +44,11 @@ class Health:
     request_node: bool = False
     """Whether another node is asked for in place of one with a rank that is slow, or whose
     parameters are not the others'. The watcher there has to be told to heed it."""
+    request_node_loss: bool = False
+    """Whether another node is asked for as well in place of one with the only rank whose loss leaps
+    and stays away: of use where each rank watches the loss of its own part of the batch."""
+    request_node_grad_norm: bool = False
+    """Whether it is for a gradient norm; likewise, before gradients are averaged."""
 
     def __post_init__(self) -> None:
         if self.compare_every is not None and self.compare_every < 1:
@@ -144,7 +147,7 @@ class Guards:
         if self._health is None:
             return
         is_mine = run.world.rank in finding.ranks and finding.is_certain
-        if self._health.request_node and is_mine and finding.guard in _NODES_FAULT:
+        if is_mine and finding.guard in _nodes_fault(self._health):
             ask_for_another_node(finding)
         if run.world.is_coordinator and finding.good_step is not None:
             self._look_back(run, finding, finding.good_step)
@@ -161,6 +164,17 @@ class Guards:
             # What was resumed from was alike on all ranks, whatever is compared since.
             onset_step = max(run.resumed_step, good_step) + 1
             self._roll_back.ask(run.root, onset_step, finding.text)
+
+
+def _nodes_fault(health: Health) -> set[Guard]:
+    """Return whose findings have another node asked for."""
+    wanted = {
+        Guard.STRAGGLER: health.request_node,
+        Guard.DIGEST: health.request_node,
+        Guard.LOSS: health.request_node_loss,
+        Guard.GRAD_NORM: health.request_node_grad_norm,
+    }
+    return {guard for guard, is_wanted in wanted.items() if is_wanted}
 
 
 def _slow_ranks(run: Watched, desk: Desk) -> SlowRanks | None:
