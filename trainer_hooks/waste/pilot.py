@@ -19,9 +19,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainer_hooks.errors import ConfigError, UntrustedFileError
+from trainer_hooks.errors import UntrustedFileError
 from trainer_hooks.untrusted import shortened
 from trainer_hooks.waste.estimate import Uptime
+from trainer_hooks.waste.given_file import read_given
 from trainer_hooks.waste.history import History
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -66,17 +67,11 @@ def read_pilot(path: Path) -> History:
     """Read a pilot's log.
 
     Raises:
-        ConfigError: There is no such file, or it cannot be read.
+        ConfigError: There is no such file, it is no regular one, or it cannot be read.
         UntrustedFileError: It is no such log.
     """
     where = shortened(str(path))
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"the pilot's log {where} cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise UntrustedFileError(f"the pilot's log {where} is larger than {MAX_BYTES} bytes")
+    data = read_given(path, "pilot's log", MAX_BYTES)
     try:
         return _history(list(_rows(data.removeprefix(BOM_UTF8).decode("ascii"))))
     except ValueError as error:

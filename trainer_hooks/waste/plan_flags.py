@@ -45,8 +45,8 @@ def _add_times(group: "argparse._ArgumentGroup") -> None:
         "--pilot",
         type=Path,
         metavar="FILE",
-        help="the same from a log of one's own; rows: seconds,running (or down, waiting, done); "
-        "seconds,stall,S; seconds,lag,S",
+        help="the same from a log of one's own, or - for the standard input; rows: "
+        "seconds,running (or down, waiting, done); seconds,stall,S; seconds,lag,S",
     )
     group.add_argument("--stall", type=positive, metavar="S", help="C")
     group.add_argument("--commit-lag", type=not_negative, metavar="S", help="D; assumed: 0")
@@ -189,8 +189,8 @@ def _add_chance(group: "argparse._ArgumentGroup") -> None:
         "--trace",
         type=Path,
         metavar="FILE",
-        help="replay what a pool has done. Rows: ms,add|remove,node; time,count; or "
-        "YYYY-MM-DD, HH:MM:SS, count. Without M its own is taken",
+        help="replay what a pool has done; - for the standard input. Rows: ms,add|remove,node; "
+        "time,count; or YYYY-MM-DD, HH:MM:SS, count. Without M its own is taken",
     )
     group.add_argument(
         "--trace-unit",

@@ -19,8 +19,9 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from trainer_hooks.errors import ConfigError, UntrustedFileError
+from trainer_hooks.errors import UntrustedFileError
 from trainer_hooks.untrusted import in_one_line, shortened
+from trainer_hooks.waste.given_file import read_given
 
 MAX_BYTES = 64 * 1024 * 1024
 """Larger than a year of a large pool, polled every second."""
@@ -106,21 +107,15 @@ def read_trace(path: Path, unit: TimeUnit | None = None) -> Trace:
     """Read a trace.
 
     Args:
-        path: Of the file.
+        path: Of the file; ``-`` stands for the standard input.
         unit: Of its times, where what is in the file would tell wrongly.
 
     Raises:
-        ConfigError: There is no such file, or it cannot be read.
+        ConfigError: There is no such file, it is no regular one, or it cannot be read.
         UntrustedFileError: It is no trace, or one without a second instant.
     """
     where = shortened(str(path))
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"the trace {where} cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise UntrustedFileError(f"the trace {where} is larger than {MAX_BYTES} bytes")
+    data = read_given(path, "trace", MAX_BYTES)
     try:
         text = data.removeprefix(BOM_UTF8).decode("ascii")
         lines = [line.split(",") for line in text.splitlines() if line.strip()]
