@@ -169,11 +169,12 @@ def _is_stop(data: dict[str, Json], where: object) -> bool:
 def _deadline_s(data: dict[str, Json], where: object) -> float | None:
     """Turn the flag's deadline into an instant on our CLOCK_BOOTTIME.
 
-    The writer's boottime is believed only in its own boot, and while both its stamps agree with
-    our clocks (a time namespace shifts CLOCK_BOOTTIME under one boot id: node-facts, 2026-11-30),
-    else its wall clock is. Of two credible answers the earlier counts, unless it alone would make
-    the notice overdue: a wrong clock may hurry a trainer, never hide a notice from it. So a wall
-    clock that was set forward by hours since the writing does not hide one either.
+    Of the writer's wall clock and its boottime the earlier counts, unless that alone would make the
+    notice overdue: a wrong clock may hurry a trainer, never hide a notice from it, nor promise it
+    time that it has not. So a wall clock that was set since the writing, forward or back, does
+    neither. The boottime is no answer in another boot than the writer's, nor in a time namespace of
+    our own, where it has another zero under the same boot id (node-facts, 2026-11-30), unless both
+    stamps of the writer agree with our clocks: then it is in there too.
     """
     if data.get("deadline") is None:
         return None
@@ -186,12 +187,11 @@ def _deadline_s(data: dict[str, Json], where: object) -> float | None:
     if deadline is None or written is None:
         return by_wall
     age_by_wall = time.time() - _instant(data, "written_at", where)
-    overdue_s = now - OVERDUE_S
-    if abs(age_by_wall - (now - written)) > CLOCK_TOLERANCE_S:
-        is_hidden = by_wall < overdue_s and not is_boottime_shifted()
-        return max(by_wall, deadline) if is_hidden else by_wall
+    do_agree = abs(age_by_wall - (now - written)) <= CLOCK_TOLERANCE_S
+    if not do_agree and is_boottime_shifted():
+        return by_wall
     earlier, later = sorted((by_wall, deadline))
-    return later if earlier < overdue_s else earlier
+    return later if earlier < now - OVERDUE_S else earlier
 
 
 def _stamp(data: dict[str, Json], key: str) -> float | None:

@@ -95,13 +95,32 @@ def test_deadline_is_the_same_instant_when_it_is_read_later(golden: Flag, clocks
     assert golden.deadline_s() == pytest.approx(5121.0)
 
 
-@pytest.mark.parametrize("step_s", [600.0, -600.0])
-def test_deadline_follows_the_wall_when_it_was_stepped_after_the_writing(
+@pytest.mark.parametrize("step_s", [60.0, 600.0])
+def test_deadline_follows_the_wall_when_it_was_set_forward_after_the_writing(
     golden: Flag, clocks: Clocks, step_s: float
 ) -> None:
     """The stamps part: the deadline is the cloud's, in wall time, and the clock was just set."""
     clocks.wall += step_s
     assert golden.deadline_s() == pytest.approx(5121.0 - step_s)
+
+
+@pytest.mark.parametrize("step_s", [-60.0, -600.0, -7200.0])
+def test_deadline_stays_where_it_was_when_the_wall_was_set_back_after_the_writing(
+    golden: Flag, clocks: Clocks, step_s: float
+) -> None:
+    """Two minutes do not become two hours: nobody knows that it was the wall which was wrong."""
+    clocks.wall += step_s
+    assert golden.deadline_s() == pytest.approx(5121.0, abs=0.01)
+
+
+@pytest.mark.parametrize("offset_s", [60.0, -60.0, 4000.0, -4000.0])
+def test_deadline_follows_the_wall_when_we_are_in_a_time_namespace(
+    golden: Flag, clocks: Clocks, monkeypatch: pytest.MonkeyPatch, offset_s: float
+) -> None:
+    """Its zero is not the writer's, whichever of the two would be earlier."""
+    monkeypatch.setattr(flag, "is_boottime_shifted", lambda: True)
+    clocks.boottime += offset_s
+    assert golden.deadline_s() == pytest.approx(5121.0 + offset_s, abs=0.01)
 
 
 @pytest.mark.parametrize(("is_shifted", "deadline_s"), [(False, 5121.0), (True, 5121.0 - 7200)])
