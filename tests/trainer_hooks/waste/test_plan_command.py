@@ -161,8 +161,11 @@ def test_article_is_shown_when_it_is_asked_for(capsys: pytest.CaptureFixture[str
         ([*SHORT, "--storage-bytes-per-s", "1"], "says nothing without"),
         ([*SHORT, "--least-nodes", "2", "--runs", "1"], "can't do with 2"),
         ([*SHORT, "--restart", "12000", "--runs", "1"], "no run is played to its end"),
-        ([*SHORT, "--productive-gpu-hours", "1e12", "--runs", "1"], "less work or fewer --runs"),
-        ([*SHORT, "--capacity-wait", "60", "--runs", "10000001"], "less work or fewer --runs"),
+        (
+            [*SHORT, "--productive-gpu-hours", "1e12", "--runs", "1"],
+            "of --productive-gpu-hours, whose shares",
+        ),
+        ([*SHORT, "--capacity-wait", "60", "--runs", "10000001"], "say no more than 1000000"),
         ([*SHORT, "--weibull-shape", "1e-3", "--runs", "1"], "from 0.1 to 100"),
         ([*SHORT, "--trace", "/nowhere.csv"], "cannot be read"),
         ([*SHORT, "--plot", "plan.svg"], ".png or .html"),
