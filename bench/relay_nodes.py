@@ -35,7 +35,7 @@ from watcher.notice import Deadline, Notice, NoticeKind
 from watcher.process import now
 from watcher.relay.delivery import Delivery
 from watcher.relay.nodes import opened_nodes
-from watcher.sources.kubernetes import KubernetesConfig
+from watcher.sources.kubernetes_config import KubernetesConfig
 from watcher.sources.reading import ForInstance
 
 TARGET_S = 10.0

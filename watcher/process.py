@@ -4,13 +4,25 @@ import asyncio
 import signal
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 from watcher.notice import Moment
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def now() -> Moment:
     """Read both clocks."""
     return Moment(datetime.now(UTC), time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+def boot_id() -> str:
+    """Return this boot's id; blocks for no longer than /proc does.
+
+    Raises:
+        OSError: It is hidden, as by ProcSubset=pid under systemd.
+    """
+    return BOOT_ID.read_text(encoding="ascii").strip()
 
 
 def stop_event() -> asyncio.Event:

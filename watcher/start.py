@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from watcher import process
 from watcher.actions.flag_start import adopt_flag, prepare_run_dir
 from watcher.actions.run_dir_lock import held_alone
 from watcher.actions.state_start import adopt_state
@@ -21,8 +22,6 @@ from watcher.sources import ROADS
 from watcher.sources.road import Kinds, Road
 
 log = logging.getLogger(__name__)
-
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def run(config: Config) -> None:
@@ -110,9 +109,9 @@ def _kinds(config: Config, roads: Sequence[Road[Any]]) -> Kinds:
 
 def _boot_id() -> str:
     try:
-        return _BOOT_ID.read_text(encoding="ascii").strip()
+        return process.boot_id()
     except OSError as error:
         raise ConfigError(
-            f"{_BOOT_ID}: {error.strerror}. A flag is void without the boot id; under systemd, "
-            "ProcSubset=pid hides it"
+            f"{process.BOOT_ID}: {error.strerror}. A flag is void without the boot id; under "
+            "systemd, ProcSubset=pid hides it"
         ) from error

@@ -4,7 +4,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from watcher.sources.command import ABSENCES_TO_WITHDRAW, BETWEEN_LINES_S, CommandConfig
+from watcher.sources.command import ABSENCES_TO_WITHDRAW, BETWEEN_LINES_S
+from watcher.sources.command_config import CommandConfig
 from watcher.sources.notice_line import FIELDS, KINDS
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from watcher.kube.keys import NOTICE
 from watcher.notice import NoticeKind
-from watcher.sources.kubernetes import KubernetesConfig
+from watcher.sources.kubernetes_config import KubernetesConfig
 from watcher.sources.kubernetes_marks import ROWS
 from watcher.sources.kubernetes_windows import LONGEST_S, OVER_AFTER_S
 from watcher.sources.relayed_notice import LIMIT_CHARS, NOTICES_LIMIT

@@ -21,7 +21,8 @@ from watcher.kube.keys import NOTICE
 from watcher.metrics import Metrics
 from watcher.notice import Notice, NoticeKind, Standing
 from watcher.relay.nodes import opened_nodes
-from watcher.sources.kubernetes import KubernetesConfig, opened
+from watcher.sources.kubernetes import opened
+from watcher.sources.kubernetes_config import KubernetesConfig
 from watcher.sources.road import Opened, Site
 from watcher.state import State
 from watcher.supervise import keep_running

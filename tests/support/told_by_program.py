@@ -11,7 +11,8 @@ from tests.support.clocks import TurnedClock, eventually
 from watcher.health import SourceHealth
 from watcher.metrics import Metrics
 from watcher.notice import Notice
-from watcher.sources.command import KEY, NAME, Command, CommandConfig
+from watcher.sources.command import KEY, NAME, Command
+from watcher.sources.command_config import CommandConfig
 from watcher.supervise import keep_running
 
 SHELL = "/bin/sh"

@@ -87,7 +87,7 @@ class _Scene:
         return _said(pod) == "never" or not is_meant
 
 
-def _stands_apart(pod: Pod) -> bool:
+def stands_apart(pod: Pod) -> bool:
     """Tell whether no drain is about such a pod.
 
     A DaemonSet's pods tolerate everything and would be made anew at once, the kubelet's own can't
@@ -109,7 +109,7 @@ def plan_drain(
         if trainer.pod_uid:
             by_pod.setdefault(trainer.pod_uid, []).append(trainer)
     scene = _Scene(by_pod, trainers.unknown, window, rules, now)
-    mine = [pod for pod in pods if not _stands_apart(pod)]
+    mine = [pod for pod in pods if not stands_apart(pod)]
     spared = tuple(pod for pod in mine if scene.spares(pod))
     concerned = [pod for pod in mine if not scene.spares(pod)]
     ending = [pod for pod in concerned if pod.ends_at is not None]

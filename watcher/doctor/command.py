@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from watcher import console
+from watcher import console, process
 from watcher.cloud import NONE, NOTHING_BESIDE, Cloud, find_cloud
 from watcher.config import Config
 from watcher.doctor import run_directory
 from watcher.finding import Finding, Verdict, ok, unknown, wrong
 from watcher.sources import ROADS
-from watcher.sources.road import Road
+from watcher.sources.road import Patient, Road
 
 DESCRIPTION = """\
 Ask the cloud what the daemon would ask, once, look at the run directory, and say what is wrong and
@@ -60,10 +60,11 @@ async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequenc
         ConfigError: A setting contradicts ``cloud = auto``, or a road lacks what it needs.
     """
     cloud = await find_cloud(config)
+    patient = Patient(environment=environment, node=config.node, boot_id=_boot_id())
     found = [_which(cloud, config)]
     for road in ROADS.values():
         if road.cloud in (None, cloud.name):
-            found += await _of_road(road, config, environment)
+            found += await _of_road(road, config, patient)
     return [*found, *await asyncio.to_thread(run_directory.checks, config.run_dir)]
 
 
@@ -81,12 +82,17 @@ def _which(cloud: Cloud, config: Config) -> Finding:
     return ok("cloud", found)
 
 
-async def _of_road(
-    road: Road[Any], config: Config, environment: Mapping[str, str]
-) -> Sequence[Finding]:
+async def _of_road(road: Road[Any], config: Config, patient: Patient) -> Sequence[Finding]:
     settings = config.of(road.settings)
     if road.checks is not None:
-        return await road.checks(settings, environment)
+        return await road.checks(settings, patient)
     if road.wanted(settings):
         return [unknown(road.section, "not asked here; `status` says whether the daemon hears it")]
     return []
+
+
+def _boot_id() -> str:
+    try:
+        return process.boot_id()
+    except OSError:
+        return ""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from watcher.actions.flag_file import FLAG_NAME
 from watcher.drill.node import Process
+from watcher.process import boot_id
 from watcher.trainers import Trainer, read_trainers
 
 LOOK_S = 0.02
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Watching:
     flag_at: float | None = None
     """When the flag was written, in seconds of Unix time."""
     ended_at: float | None = None
-    _boot_id: str = field(default_factory=lambda: _BOOT_ID.read_text().strip())
+    _boot_id: str = field(default_factory=boot_id)
 
     def look(self) -> bool:
         """Look once, and return whether the job still runs."""

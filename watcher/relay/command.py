@@ -21,7 +21,7 @@ from watcher.relay.lines import ReaderGone
 from watcher.relay.opened import Opened
 from watcher.relay.relay import DRAIN_LIMIT_S
 from watcher.sdnotify import notify
-from watcher.sources.kubernetes import KubernetesConfig
+from watcher.sources.kubernetes_config import KubernetesConfig
 
 log = logging.getLogger(__name__)
 

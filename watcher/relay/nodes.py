@@ -27,7 +27,7 @@ from watcher.process import now
 from watcher.relay.handlers import Handling, UnknownInstance
 from watcher.relay.node_cache import KEYS, NodeCache, machines_for, machines_of
 from watcher.relay.out_of_service import BackInService, may_be_taken_out, taken_out
-from watcher.sources.kubernetes import KubernetesConfig
+from watcher.sources.kubernetes_config import KubernetesConfig
 from watcher.sources.reading import ForInstance
 from watcher.sources.relayed_notice import added
 

@@ -3,7 +3,7 @@
 The words for each cause are those of the log and of /readyz, so that a search finds both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import CLOCK_BOOTTIME, clock_gettime
@@ -25,6 +25,7 @@ from watcher.sources.azure_session import (
     refusal,
 )
 from watcher.sources.azure_vm import parse_name
+from watcher.sources.road import Patient
 from watcher.sources.tried import Tried, ask, outcome_of, shown, status_of
 
 _CLOCK_TODO = "let chrony follow the host's clock, /dev/ptp_hyperv"
@@ -54,7 +55,7 @@ class AzureEvidence:
             return None
 
 
-async def checks(config: AzureConfig, _environment: Mapping[str, str]) -> Sequence[Finding]:
+async def checks(config: AzureConfig, _patient: Patient) -> Sequence[Finding]:
     """Return what every check of Azure's road has found."""
     return judged(await examine(config))
 

@@ -7,17 +7,16 @@ that a notice is in force, 1 that none is, and every other one that it is unknow
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from types import MappingProxyType
 
-from watcher import setting_values
 from watcher.errors import SourceError, SourceMalformed, SourceUnavailable
 from watcher.health import SourceHealth
 from watcher.notice import Moment, Notice, NoticeKind
 from watcher.program import Process, Program
 from watcher.side_thread import SideThread
+from watcher.sources import command_doctor
+from watcher.sources.command_config import READERS, CommandConfig
 from watcher.sources.notice_line import KINDS, Unsaid, bare, parse_line
 from watcher.sources.road import Kinds, Opened, Road, Site
 from watcher.sources.told import Told
@@ -34,39 +33,6 @@ BETWEEN_LINES_S = 0.01
 """Seconds between two lines, so that a program that prints without end holds up only itself."""
 
 _LONGEST_REST_S = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandConfig:
-    """Which program is asked, and how its answer is read."""
-
-    argv: tuple[str, ...] | None = None
-    """The program and its arguments: a list, or a text that is split as a shell would, though none
-    runs. Without it there is no such source."""
-    mode: str = "lines"
-    """``lines``: it goes on and prints a notice a line; ``status``: its exit status is polled."""
-    interval_s: float = 5.0
-    """Seconds from the start of one run to the next in mode ``status``; in mode ``lines`` the rest
-    before a program that has ended is started again, doubled up to a minute while it ends soon."""
-    limit_s: float = 10.0
-    """Longest that a run may take in mode ``status``, in seconds; in mode ``lines`` how long a
-    program that says nothing has to run before it counts as one that would."""
-    kind: str = NoticeKind.PREEMPTION.value
-    """The kind of a notice that does not name its own."""
-    window_s: float | None = None
-    """Seconds from hearing a notice to its deadline where it names none; without it, its kind's."""
-
-
-READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
-    {
-        "argv": setting_values.arguments,
-        "mode": setting_values.one_of("lines", "status"),
-        "interval_s": setting_values.seconds,
-        "limit_s": setting_values.seconds,
-        "kind": setting_values.one_of(*sorted(KINDS)),
-        "window_s": setting_values.seconds,
-    }
-)
 
 
 class Command:
@@ -246,4 +212,5 @@ ROAD = Road(
     wanted=wanted,
     opened=opened,
     edges=(NAME,),
+    checks=command_doctor.checks,
 )

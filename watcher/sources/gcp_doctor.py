@@ -23,6 +23,7 @@ from watcher.sources.gcp_keys import HIDDEN
 from watcher.sources.gcp_preemption import EVENT, PREEMPTED
 from watcher.sources.gcp_session import FORBIDDEN, NOT_GOOGLE, UNREACHABLE
 from watcher.sources.gcp_vm import MACHINE_TYPE, PREEMPTIBLE
+from watcher.sources.road import Patient
 from watcher.sources.tried import Tried, ask, outcome_of, shown, status_of, text_of
 
 _CLOCK_TODO = "let chrony or ntpd follow Google's own time server, metadata.google.internal"
@@ -49,7 +50,7 @@ class GcpEvidence:
     """By the path of each fact about the VM."""
 
 
-async def checks(config: GcpConfig, _environment: Mapping[str, str]) -> Sequence[Finding]:
+async def checks(config: GcpConfig, _patient: Patient) -> Sequence[Finding]:
     """Return what every check of Google Cloud's roads has found."""
     found: list[Finding] = []
     if config.metadata == "off":

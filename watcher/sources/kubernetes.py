@@ -4,14 +4,9 @@ The road stands beside any cloud, and is open where there is an API server.
 """
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 
-from watcher import setting_values
 from watcher.actions.all_saved import AllSaved
 from watcher.actions.base import Action
 from watcher.actions.drain import Drain
@@ -26,97 +21,27 @@ from watcher.actions.node_replacement import NodeReplacement
 from watcher.actions.node_steps import Cordon, ExcludeFromLoadBalancers, Taint
 from watcher.actions.node_wishes import NodeWishes
 from watcher.actions.trainer_look import TrainerLook
-from watcher.errors import ConfigError
 from watcher.kube.client import KubeClient
 from watcher.kube.follow import Follower
 from watcher.kube.node import NODES, NodeApi
-from watcher.kube.place import AUTHORITY_FILE, TOKEN_FILE, Place
-from watcher.kube.replacement import Ask, ask_of, setting_of
-from watcher.sources.kubernetes_node import KEYS, KubernetesNode, Own
-from watcher.sources.road import Kinds, Opened, Road, Site
-
-_HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesConfig:
-    """Whether this machine's Node is protected and heard, and how the API server is reached."""
-
-    node: str = "auto"
-    """Whether the Node is protected: ``on``, ``off``, or ``auto``: where a pod has an API server
-    and a service account's token. The Node's name is the setting ``node`` at the top."""
-    watch: str = "auto"
-    """Whether what the Node says of its end is heard; the same words."""
-    no_execute: str = "off"
-    """``on`` to have the control plane end, at last, every pod that does not tolerate our taint,
-    those of DaemonSets and those that the drain leaves alone as well."""
-    replacement: str = "off"
-    """How whoever replaces Nodes is asked for another one, when a trainer has asked for that:
-    ``hyperpod``, ``gke``, ``label:KEY=VALUE`` or ``condition:TYPE=STATUS``."""
-    url: str | None = None
-    """The API server; in a pod KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT say it."""
-    token_file: Path = TOKEN_FILE
-    """The service account's token, read again once a minute."""
-    authority_file: Path = AUTHORITY_FILE
-    """Who has signed the API server's certificate."""
-
-
-READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
-    {
-        "node": setting_values.one_of("auto", "on", "off"),
-        "watch": setting_values.one_of("auto", "on", "off"),
-        "no_execute": setting_values.one_of("on", "off"),
-        "replacement": setting_of,
-        "url": setting_values.api_url,
-        "token_file": setting_values.path,
-        "authority_file": setting_values.path,
-    }
+from watcher.kube.replacement import Ask, ask_of
+from watcher.sources import kubernetes_doctor
+from watcher.sources.kubernetes_config import (
+    READERS,
+    KubernetesConfig,
+    ambient,
+    is_protected,
+    place_of,
+    wanted,
 )
-
-
-def ambient(environment: Mapping[str, str]) -> dict[str, tuple[object, str]]:
-    """Return where the API server is, as the kubelet tells every pod."""
-    host, port = environment.get(_HOST, ""), environment.get(_PORT, "") or "443"
-    if not host:
-        return {}
-    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return {"url": (url, f"environment {_HOST}")}
-
-
-def wanted(config: KubernetesConfig) -> Kinds:
-    """Return the source if the Node is to be heard.
-
-    Raises:
-        ConfigError: It is, and there is no API server.
-    """
-    is_heard = _is_on(config, "watch", config.watch)
-    return {KubernetesNode.name: KubernetesNode.kinds} if is_heard else {}
-
-
-def is_protected(config: KubernetesConfig) -> bool:
-    """Tell whether the Node is to be protected.
-
-    Raises:
-        ConfigError: It is, and there is no API server.
-    """
-    return _is_on(config, "node", config.node)
-
-
-def _is_on(config: KubernetesConfig, setting: str, word: str) -> bool:
-    if word == "auto":
-        return config.url is not None and os.access(config.token_file, os.R_OK)
-    if word == "on" and config.url is None:
-        raise ConfigError(
-            f"kubernetes.{setting} = on needs the API server's URL: kubernetes.url, or in a pod "
-            f"{_HOST}"
-        )
-    return word == "on"
+from watcher.sources.kubernetes_node import KEYS, KubernetesNode, Own
+from watcher.sources.road import Opened, Road, Site
 
 
 @asynccontextmanager
 async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
     """Open the API server, until the end of the block."""
-    place = Place(config.url or "", config.token_file, config.authority_file)
+    place = place_of(config)
     tls = await asyncio.to_thread(place.tls)
     async with KubeClient(place, tls, is_dry_run=site.is_dry_run) as client:
         is_heard, has_actions = await asyncio.to_thread(
@@ -174,4 +99,5 @@ ROAD = Road(
     opened=opened,
     ambient=ambient,
     protects=is_protected,
+    checks=kubernetes_doctor.checks,
 )

@@ -1,11 +1,12 @@
 """What `reprieve-watcher doctor` asks logind: is it there, and may a shutdown be held back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from watcher.errors import SourceError
 from watcher.finding import Finding, ok, unknown, wrong
 from watcher.login_manager import InhibitorRefused, LoginManager, release
 from watcher.sources.logind_config import LogindConfig
+from watcher.sources.road import Patient
 
 _SHORT_S = 10.0
 """Seconds in which few trainers have saved; logind's own default is 5."""
@@ -19,7 +20,7 @@ _NO_LOCK = (
 _LONGER = "deploy/systemd/logind.conf.d/reprieve.conf makes it longer"
 
 
-async def checks(config: LogindConfig, _environment: Mapping[str, str]) -> Sequence[Finding]:
+async def checks(config: LogindConfig, _patient: Patient) -> Sequence[Finding]:
     """Return what is found about the machine's own shutdown; nothing where it is not heard."""
     if config.watch == "off":
         return []

@@ -23,8 +23,24 @@ from watcher.state import State
 
 Settings = TypeVar("Settings")
 
-Checks = Callable[[Settings, Mapping[str, str]], Coroutine[None, None, Sequence[Finding]]]
-"""Checks of a road, given its settings and the environment."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """The machine that the doctor looks at.
+
+    Attributes:
+        environment: The variables that the daemon would have.
+        node: This machine's name in the cluster.
+        boot_id: This boot's; empty where it is hidden.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    node: str = ""
+    boot_id: str = ""
+
+
+Checks = Callable[[Settings, Patient], Coroutine[None, None, Sequence[Finding]]]
+"""Checks of a road, given its settings and the machine."""
 
 Kinds = Mapping[str, Collection[NoticeKind]]
 """Sources by name, with the kinds that each can tell of."""
@@ -128,8 +144,8 @@ class Road(Generic[Settings]):
             its origin. They are below every setting that was made for this daemon.
         edges: Sources that say a thing once, such as a queue: what they have said is kept on disk
             before they are told to forget it.
-        checks: What ``doctor`` asks on this road, given the settings and the environment: it says
-            what keeps notices away and what to do about it, and changes nothing.
+        checks: What ``doctor`` asks on this road, given the settings and the machine: it says what
+            keeps notices away and what to do about it, and changes nothing.
         protects: Says whether the road is to be opened for its actions, though nothing may be heard
             on it; raises ConfigError as ``wanted`` does.
     """

@@ -14,7 +14,8 @@ from tests.support.told_by_program import SHELL, Ears, Mouth, hearing
 from watcher.notice import Notice, NoticeKind
 from watcher.program import LINE_LIMIT_BYTES
 from watcher.sources import ROADS
-from watcher.sources.command import KEY, ROAD, CommandConfig
+from watcher.sources.command import KEY, ROAD
+from watcher.sources.command_config import CommandConfig
 from watcher.sources.notice_line import KINDS
 
 QUICK = CommandConfig(interval_s=0.01, limit_s=20.0)

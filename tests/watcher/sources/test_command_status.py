@@ -10,7 +10,8 @@ from tests.support.clocks import TurnedClock, eventually
 from tests.support.told_by_program import SHELL, Polled, hearing
 from watcher.notice import Notice, NoticeKind
 from watcher.program import LINE_LIMIT_BYTES
-from watcher.sources.command import ABSENCES_TO_WITHDRAW, CommandConfig
+from watcher.sources.command import ABSENCES_TO_WITHDRAW
+from watcher.sources.command_config import CommandConfig
 
 QUICK = CommandConfig(interval_s=0.01, limit_s=20.0)
 

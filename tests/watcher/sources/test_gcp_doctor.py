@@ -16,6 +16,7 @@ from watcher.sources.gcp_config import GcpConfig
 from watcher.sources.gcp_doctor import checks, examine, judged
 from watcher.sources.gcp_keys import HIDDEN
 from watcher.sources.gcp_session import FORBIDDEN, NOT_GOOGLE, UNREACHABLE
+from watcher.sources.road import Patient
 
 PREEMPTED = {"path_prefix": "/computeMetadata/v1/instance/preempted"}
 NAME = "projects/my-proj/subscriptions/node-1"
@@ -116,7 +117,7 @@ async def of_apis(google: ScriptedGoogle, compute: str) -> dict[str, Finding]:
         subscription=NAME,
         pubsub_endpoint=google.url,
     )
-    return {one.checked: one for one in await checks(config, {})}
+    return {one.checked: one for one in await checks(config, Patient())}
 
 
 async def test_apis_are_ok_when_the_vm_may_ask_them(google: ScriptedGoogle) -> None:

@@ -11,7 +11,8 @@ from tests.support.clocks import START
 from watcher.errors import ConfigError
 from watcher.metrics import Metrics
 from watcher.settings import load
-from watcher.sources.kubernetes import KubernetesConfig, ambient, is_protected, opened, wanted
+from watcher.sources.kubernetes import opened
+from watcher.sources.kubernetes_config import KubernetesConfig, ambient, is_protected, wanted
 from watcher.sources.road import Site
 from watcher.state import State
 

@@ -10,6 +10,7 @@ from tests.support.fake_logind import FakeLogind, PrivateBus
 from watcher.finding import Finding, Verdict
 from watcher.sources.logind_config import LogindConfig
 from watcher.sources.logind_doctor import checks
+from watcher.sources.road import Patient
 
 pytestmark = pytest.mark.e2e
 
@@ -26,7 +27,7 @@ async def bus(tmp_path: Path) -> AsyncIterator[PrivateBus]:
 async def diagnosed(bus: PrivateBus) -> dict[str, Finding]:
     """Return the findings by what was checked."""
     config = LogindConfig(watch="on", bus_address=bus.address)
-    return {one.checked: one for one in await checks(config, {})}
+    return {one.checked: one for one in await checks(config, Patient())}
 
 
 async def test_everything_is_ok_when_a_lock_is_granted(bus: PrivateBus) -> None:
@@ -66,4 +67,4 @@ async def test_logind_is_wrong_when_it_is_not_there(bus: PrivateBus) -> None:
 
 async def test_nothing_is_asked_when_shutdowns_are_not_heard() -> None:
     """Most machines have it switched off."""
-    assert await checks(LogindConfig(bus_address="unix:path=/nonexistent"), {}) == []
+    assert await checks(LogindConfig(bus_address="unix:path=/nonexistent"), Patient()) == []
