@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 
 from trainer_hooks.clock import boot_id, boottime_s
@@ -93,6 +94,8 @@ class Progress:
     ranks: Sequence[PhaseTimes] = ()
     """What the ranks on this node have spent since their first step, by local rank: the first
     alone, where no guards tell of the others."""
+    grace_s: float | None = None
+    """Between a stop signal and SIGKILL, where somebody has said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class Speaker:
 
     boot_id: str
     pod_uid: str | None
+    version: str
+    """Of this package."""
 
 
 class Status:
@@ -130,7 +135,7 @@ class Status:
         _sweep(self._directory, f"t-{prefix}-")
         self._thread = threading.Thread(
             target=self._tell,
-            args=(Speaker(boot, pod_uid), path),
+            args=(Speaker(boot, pod_uid, version("reprieve")), path),
             name="reprieve-status",
             daemon=True,
         )
@@ -194,6 +199,8 @@ def compose(me: Speaker, state: TrainerState, progress: Progress, heartbeat_s: f
         "straggler_score": progress.straggler_score,
         "straggler_s": progress.straggler_s,
         "ranks": [_spent(one) for one in progress.ranks[:MOST_HERE]],
+        "grace_s": progress.grace_s,
+        "version": me.version,
     }
     return json.dumps(document, indent=2).encode() + b"\n"
 

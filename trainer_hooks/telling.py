@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from trainer_hooks.at_stop import Figures
 from trainer_hooks.decision import Decision, Outcome
 from trainer_hooks.flag import USER
+from trainer_hooks.launched import told_grace_s
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.pace import Pace
 from trainer_hooks.recorder import Recorder
@@ -97,6 +98,7 @@ def progress_of(
         noticed_at=witnesses.recorder.stop_heard_at,
         ranks=witnesses.recorder.node_phases,
         stopped_at=witnesses.report.instant("stopped"),
+        grace_s=told_grace_s(),
     )
     if saves is None:
         return progress

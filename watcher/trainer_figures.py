@@ -4,6 +4,7 @@ Anybody on the node may have written it. A figure that makes no sense is taken a
 trainer's pod is neither held nor evicted for it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from watcher.rank_figures import RankFigures, amount, ranks_of
 
 _TIME_LIMIT_CHARS = 64
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+!_-]{0,63}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,6 +36,10 @@ class TrainerFigures:
     """What of each step is lost to a rank that was found to be slow; 0 while none is."""
     ranks: tuple[RankFigures, ...] = ()
     """How its ranks on this node spend their steps, by local rank."""
+    grace_s: float | None = None
+    """Seconds between a stop signal and SIGKILL, where somebody has told the trainer."""
+    version: str = ""
+    """Of the package that it runs; empty where it is not said."""
 
 
 NOTHING_SAID = TrainerFigures()
@@ -55,7 +61,14 @@ def figures_of(said: Mapping[str, object]) -> TrainerFigures:
         straggler_score=amount(said.get("straggler_score")),
         straggler_s=amount(said.get("straggler_s")),
         ranks=ranks_of(said.get("ranks")),
+        grace_s=amount(said.get("grace_s")),
+        version=_version(said.get("version")),
     )
+
+
+def _version(value: object) -> str:
+    is_one = isinstance(value, str) and _VERSION.fullmatch(value)
+    return str(value) if is_one else ""
 
 
 def _instant(value: object) -> float | None:

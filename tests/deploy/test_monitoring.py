@@ -54,8 +54,9 @@ def registry(clock: TurnedClock) -> CollectorRegistry:
     metrics = Metrics()
     watch = TrainerWatch(nobody, State(), metrics, clock)
     rank = RankFigures(steps=1.0, spent_s=dict.fromkeys(Phase, 1.0))
-    amounts = [name for name in TrainerFigures.__slots__ if name != "ranks"]
-    figures = TrainerFigures(**dict.fromkeys(amounts, 1.0), ranks=(rank,))
+    names = [name for name in TrainerFigures.__slots__ if name not in ("ranks", "version")]
+    amounts: dict[str, Any] = dict.fromkeys(names, 1.0)
+    figures = TrainerFigures(**amounts, ranks=(rank,))
     watch.note(Trainers(found=(trainer(committed_s=0, figures=figures),)))
     return metrics.registry
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ class RehearsedTrainer:
             productive_gpu_s=900.0,
             ranks=[_spent(now - self._began_at, share) for share in (0.1, 0.4)],
         )
-        said = json.loads(compose(Speaker(boot, "pod-1"), state, progress, boottime_s()))
+        me = Speaker(boot, "pod-1", version("reprieve"))
+        said = json.loads(compose(me, state, progress, boottime_s()))
         self.write(json.dumps(said | figures).encode())
 
     @contextmanager

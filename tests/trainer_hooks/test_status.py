@@ -34,7 +34,8 @@ def words(directory: Path) -> dict[str, Any]:
 
 def test_file_is_the_golden_one() -> None:
     """The watcher's tests read exactly this file."""
-    me = Speaker("6d1c0f6e-5a4b-4c3d-9e2f-1a2b3c4d5e6f", "0f8fad5b-d9cb-469f-a165-70867728950e")
+    boot, pod = "6d1c0f6e-5a4b-4c3d-9e2f-1a2b3c4d5e6f", "0f8fad5b-d9cb-469f-a165-70867728950e"
+    me = Speaker(boot, pod, "0.1.0")
     progress = Progress(
         step=1200,
         stop_step=1201,
@@ -56,6 +57,7 @@ def test_file_is_the_golden_one() -> None:
             PhaseTimes(steps=200, data_s=12.5, compute_s=80.0, save_s=0.5),
             PhaseTimes(steps=199, data_s=None, compute_s=92.25, save_s=0.5),
         ),
+        grace_s=115.0,
     )
     assert compose(me, TrainerState.STOPPING, progress, 5001.25) == GOLDEN.read_bytes()
 
@@ -64,7 +66,7 @@ def test_file_is_as_small_as_the_watcher_wants_when_a_node_has_many_ranks() -> N
     """It reads 4096 bytes (docs/contracts.md)."""
     rank = PhaseTimes(steps=123_456_789, data_s=1e7, compute_s=1e8 + 0.125, save_s=1e7)
     progress = Progress(step=123_456_789, ranks=(rank,) * (MOST_HERE + 9))
-    said = compose(Speaker("b" * 36, "p" * 36), TrainerState.STOPPING, progress, 5e7)
+    said = compose(Speaker("b" * 36, "p" * 36, "10.20.30rc1"), TrainerState.STOPPING, progress, 5e7)
     assert len(json.loads(said)["ranks"]) == MOST_HERE
     assert len(said) < 4096
 

@@ -28,6 +28,8 @@ def test_figures_are_read_when_the_file_is_the_golden_one() -> None:
         straggler_score=said.get("straggler_score"),
         straggler_s=said.get("straggler_s"),
         ranks=ranks_of(said["ranks"]),
+        grace_s=115,
+        version="0.1.0",
     )
 
 
@@ -42,6 +44,12 @@ def test_figures_are_absent_when_an_older_trainer_says_none() -> None:
 def test_amount_is_not_said_when_it_makes_no_sense(value: object) -> None:
     """Nothing is refused for it, or a trainer's pod would be held for a figure."""
     assert figures_of({"stall_s": value, "attempt": value}) == NOTHING_SAID
+
+
+@pytest.mark.parametrize("value", [None, 7, "", "one", "1\x1b[2J", "1" * 65, ["1"]])
+def test_version_is_not_said_when_it_makes_no_sense(value: object) -> None:
+    """It is shown to people."""
+    assert figures_of({"version": value}) == NOTHING_SAID
 
 
 @pytest.mark.parametrize(

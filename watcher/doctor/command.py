@@ -12,7 +12,7 @@ from typing import Any
 from watcher import console, process
 from watcher.cloud import NONE, NOTHING_BESIDE, Cloud, find_cloud
 from watcher.config import Config
-from watcher.doctor import run_directory
+from watcher.doctor import limits, run_directory
 from watcher.finding import Finding, Verdict, ok, unknown, wrong
 from watcher.sources import ROADS
 from watcher.sources.road import Patient, Road
@@ -54,18 +54,20 @@ def run(config: Config, *, as_json: bool) -> int:
 
 
 async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequence[Finding]:
-    """Return what every check has found: the cloud, its roads, what stands beside, run directory.
+    """Return what every check has found, from the cloud to the time that trainers take to stop.
 
     Raises:
         ConfigError: A setting contradicts ``cloud = auto``, or a road lacks what it needs.
     """
     cloud = await find_cloud(config)
-    patient = Patient(environment=environment, node=config.node, boot_id=_boot_id())
+    boot_id = await asyncio.to_thread(_boot_id)
+    patient = Patient(environment=environment, node=config.node, boot_id=boot_id)
     found = [_which(cloud, config)]
     for road in ROADS.values():
         if road.cloud in (None, cloud.name):
             found += await _of_road(road, config, patient)
-    return [*found, *await asyncio.to_thread(run_directory.checks, config.run_dir)]
+    found += await asyncio.to_thread(run_directory.checks, config.run_dir)
+    return [*found, *await limits.checks(config, cloud, patient.boot_id)]
 
 
 def _which(cloud: Cloud, config: Config) -> Finding:

@@ -24,6 +24,7 @@ from watcher.sources.aws_messages.envelope import parse_message
 from watcher.sources.aws_proof import DMI, proof
 from watcher.sources.aws_recipient import Recipient
 from watcher.sources.aws_sqs import VISIBILITY_S, AwsSqs, Hands
+from watcher.sources.aws_windows import SPOT_WINDOW_S
 from watcher.sources.intake import Intake
 from watcher.sources.reception import Reception
 from watcher.sources.road import Kinds, Opened, Road, Site
@@ -101,4 +102,5 @@ ROAD = Road(
     proof=proof,
     dmi=DMI,
     checks=checks,
+    window_s=SPOT_WINDOW_S,
 )

@@ -10,6 +10,7 @@ from watcher.actions.trainer_look import TrainerLook
 from watcher.httpclient import HttpClient
 from watcher.sources.azure_config import READERS, AzureConfig
 from watcher.sources.azure_doctor import checks
+from watcher.sources.azure_document import PREEMPT_WINDOW_S
 from watcher.sources.azure_events import AzureEvents
 from watcher.sources.azure_session import HEADERS, LIMIT_S, VM_ID_PATH, refusal
 from watcher.sources.road import Kinds, Opened, Road, Site
@@ -80,4 +81,5 @@ ROAD = Road(
     proof=proof,
     dmi=DMI,
     checks=checks,
+    window_s=PREEMPT_WINDOW_S,
 )

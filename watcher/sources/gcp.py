@@ -20,6 +20,7 @@ from watcher.sources.gcp_metadata import CONNECTIONS, GcpMetadataKeys
 from watcher.sources.gcp_proof import DMI, proof
 from watcher.sources.gcp_pubsub import GcpPubsub
 from watcher.sources.gcp_vm import GcpVm
+from watcher.sources.gcp_windows import PREEMPTION_WINDOW_S
 from watcher.sources.road import Kinds, Opened, Road, Site
 
 
@@ -89,4 +90,5 @@ ROAD = Road(
     proof=proof,
     dmi=DMI,
     checks=checks,
+    window_s=PREEMPTION_WINDOW_S,
 )

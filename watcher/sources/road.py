@@ -146,6 +146,7 @@ class Road(Generic[Settings]):
             before they are told to forget it.
         checks: What ``doctor`` asks on this road, given the settings and the machine: it says what
             keeps notices away and what to do about it, and changes nothing.
+        window_s: Seconds from a notice to the end of a Spot node that this cloud promises at least.
         protects: Says whether the road is to be opened for its actions, though nothing may be heard
             on it; raises ConfigError as ``wanted`` does.
     """
@@ -161,4 +162,5 @@ class Road(Generic[Settings]):
     dmi: Mapping[str, str] = field(default_factory=dict)
     edges: Collection[str] = ()
     checks: Checks[Settings] | None = None
+    window_s: float | None = None
     protects: Callable[[Settings], bool] = lambda _: False
