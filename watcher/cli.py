@@ -83,7 +83,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         "run": _run,
         "check-config": _check_config,
         "doctor": lambda given: doctor.run(_load(given).config, as_json=given.json),
-        "drill": drill.run,
+        "drill": lambda given: drill.run(given, _load(given).config),
         "explain": explain.run,
         "queue": queue.run,
         "relay": _relay,

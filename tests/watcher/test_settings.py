@@ -93,6 +93,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "command.limit_s": "2",
         "command.kind": "shutdown",
         "command.window_s": "60",
+        "drill.socket": "/run/x/drill.sock",
         "logind.watch": "on",
         "logind.bus_address": "unix:path=/x",
         "trainer_requests.uids": "1000,1001",

@@ -7,22 +7,35 @@ import os
 import signal
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 from watcher import console
+from watcher.config import Config
+from watcher.drill import here, history
+from watcher.drill.asking import ask
 from watcher.drill.course import Course
 from watcher.drill.node import job, node
+from watcher.drill.picture import picture
 from watcher.drill.watching import Watching
-from watcher.errors import ConfigError
+from watcher.errors import ConfigError, StartFailed
+from watcher.sources.drill_config import DrillConfig
 
 DESCRIPTION = """\
 Would this job survive the loss of its node? Start it on a simulated EC2 instance, announce that the
 instance is taken once the job has committed a checkpoint, and start it again. The cloud, the node
-and its watcher are simulated on this machine, and the job is real: let it save where it may."""
+and its watcher are simulated on this machine, and the job is real: let it save where it may.
+
+Without a COMMAND the trainers that run on this node are drilled, by its running daemon: they stop
+as on a notice, and nothing is done to the node. Only root may ask for that (drill.socket)."""
 
 EPILOG = """\
 example
 
   reprieve-watcher drill -- reprieve-trainer launch train.py --checkpoint-dir /tmp/run-7
+  reprieve-watcher drill --config /etc/reprieve/watcher.toml --history drills.jsonl
+  reprieve-watcher drill clear --config /etc/reprieve/watcher.toml
+  reprieve-watcher drill history --history drills.jsonl
 
 The job has to use trainer_hooks, or to write trainers/<id>.json itself (docs/contracts.md). What it
 says goes to standard error, the report to standard output.
@@ -46,24 +59,73 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=float, default=600.0, metavar="S", help=limit)
     add("--no-resume", action="store_true", help="do not start the job again")
     add("--json", action="store_true", help="print one JSON object")
-    add("job", nargs="+", metavar="COMMAND", help="the job, after --")
+    add("--config", type=Path, metavar="FILE", help="TOML file of the daemon on this node")
+    add("--history", type=Path, metavar="FILE", help="append the drill, or read what is there")
+    add("--picture", type=Path, metavar="FILE", help="write the course as an HTML page")
+    job = "the job, after --; or clear, which ends the drill on this node; or history"
+    add("job", nargs="*", metavar="COMMAND", help=job)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, config: Config) -> int:
     """Drill, print the report, and return the exit status.
 
     Raises:
-        ConfigError: The window or the limit makes no sense.
-        StartFailed: The job or the node does not start.
+        ConfigError: The window or the limit makes no sense, or there is nothing to drill.
+        StartFailed: The job, the node or the drill does not start, or can't be kept.
     """
     if not (0 < arguments.window <= 3600 and 0 < arguments.limit <= 86_400):
         raise ConfigError("--window has to be up to 3600 s, and --limit up to a day")
-    course = asyncio.run(_drilled(arguments))
+    if arguments.job == ["clear"]:
+        return _clear(config)
+    if arguments.job == ["history"]:
+        return _show_history(arguments.history)
+    course = asyncio.run(_drilled(arguments) if arguments.job else _here(arguments, config))
+    _keep(course, arguments, config.node)
     if arguments.json:
         console.show(json.dumps(course.document(), indent=2) + "\n")
     else:
         console.show("".join(f"{line}\n" for line in course.lines()))
     return 1 if any(course.failures()) else os.EX_OK
+
+
+def _clear(config: Config) -> int:
+    said = ask(config.of(DrillConfig).socket, ask="clear")
+    console.show("the drill is over\n" if said.get("cleared") else "there was no drill\n")
+    return os.EX_OK
+
+
+def _show_history(path: Path | None) -> int:
+    if path is None:
+        raise ConfigError("--history FILE says where the drills are kept")
+    drills, odd = history.read(path)
+    console.show("".join(f"{line}\n" for line in history.table(drills)))
+    if odd:
+        console.tell(f"drill: {odd} lines of {path} are no drills")
+    return os.EX_OK
+
+
+def _keep(course: Course, arguments: argparse.Namespace, node: str) -> None:
+    """Write what is to be kept; the picture has the drills before it, and this one, in it."""
+    past: list[history.Past] = []
+    if arguments.history is not None:
+        history.add(arguments.history, node, course, datetime.now(UTC))
+        past, _ = history.read(arguments.history)
+    if arguments.picture is not None:
+        try:
+            arguments.picture.write_text(picture(course, node, past), encoding="utf-8")
+        except OSError as error:
+            raise StartFailed(f"{arguments.picture}: {error.strerror}") from error
+
+
+async def _here(arguments: argparse.Namespace, config: Config) -> Course:
+    terms = here.Terms(
+        run_dir=config.run_dir,
+        socket=config.of(DrillConfig).socket,
+        window_s=arguments.window,
+        limit_s=arguments.limit,
+        is_resume_asked=not arguments.no_resume,
+    )
+    return await here.drilled(terms)
 
 
 async def _drilled(arguments: argparse.Namespace) -> Course:

@@ -26,7 +26,9 @@ class Course:
     ended_s: float | None = None
     """When its command ended."""
     code: int | None = None
-    """What it ended with; None where it had to be killed."""
+    """What it ended with; None where it had to be killed, or where nobody sees it."""
+    is_code_seen: bool = True
+    """False of a drill on a real node: there the job is a scheduler's, and its end is its word."""
     step: int | None = None
     """Steps finished."""
     committed_step: int | None = None
@@ -38,12 +40,8 @@ class Course:
 
     def failures(self) -> Iterator[str]:
         """Say what keeps this from being a survival; nothing if it is one."""
-        if self.code is None:
-            yield "it did not end before the node would have been gone, and was killed"
-        elif self.code not in (0, PREEMPTED):
-            yield f"it ended with {self.code}; {PREEMPTED} is what schedulers start again"
-        elif self.ended_s is not None and self.ended_s > self.window_s:
-            yield "it ended after the node would have been gone"
+        if why := self._lost_at_its_end():
+            yield why
         if self.code == 0:
             return  # it has done all its work: there is nothing to resume
         if self.committed_step is None:
@@ -53,33 +51,52 @@ class Course:
         elif (self.resumed_step or self.committed_step) < self.committed_step:
             yield f"started again, it began before step {self.committed_step}"
 
+    def _lost_at_its_end(self) -> str:
+        """Return what is wrong with how it ended; empty if nothing is."""
+        if self.is_code_seen and self.code is None:
+            return "it did not end before the node would have been gone, and was killed"
+        if self.ended_s is None:
+            return "it did not end before the node would have been gone"
+        if self.is_code_seen and self.code not in (0, PREEMPTED):
+            return f"it ended with {self.code}; {PREEMPTED} is what schedulers start again"
+        is_late = self.ended_s > self.window_s
+        return "it ended after the node would have been gone" if is_late else ""
+
+    @property
+    def stop_s(self) -> float:
+        """Seconds from the notice to the end, or to the commit where no end is seen."""
+        return next((at for at in (self.ended_s, self.committed_s) if at is not None), 0.0)
+
     def document(self) -> dict[str, Any]:
         """Return all of it for programs."""
         failures = list(self.failures())
-        spare = {} if self.ended_s is None else self._spare_s(self.ended_s)
+        spare = self._spare_s(self.stop_s) if self.stop_s else {}
         return {"survived": not failures, "why_not": failures, **asdict(self), "spare_s": spare}
 
     def lines(self) -> Iterator[str]:
         """Return all of it for people."""
-        moments = (
-            ("notice", 0.0, f"the node is gone in {self.window_s:g} s"),
-            ("flag", self.flag_s, "notice.json is there"),
-            ("heard", self.noticed_s, "by the trainer"),
-            ("stopped", self.stopped_s, f"after step {self.step}"),
-            ("committed", self.committed_s, f"step {self.committed_step}"),
-            ("ended", self.ended_s, f"exit code {self.code}"),
-        )
-        for what, at_s, more in moments:
+        for what, at_s, more in self.moments():
             yield f"{'not seen' if at_s is None else f'{at_s:8.3f} s'}  {what}: {more}"
         if self.resumed_after_s is not None:
             yield f"{self.resumed_after_s:8.3f} s  from a new start to step {self._next_step()}"
         if self.step is not None and self.committed_step is not None:
             yield f"steps done again: {max(0, self.step - self.committed_step)}"
-        if self.ended_s is not None:
-            spare = self._spare_s(self.ended_s).items()
+        if self.stop_s:
+            spare = self._spare_s(self.stop_s).items()
             yield "to spare: " + ", ".join(f"{left_s:+.0f} s ({name})" for name, left_s in spare)
         failures = list(self.failures())
         yield "the job survives" if not failures else f"the job is lost: {'; '.join(failures)}"
+
+    def moments(self) -> tuple[tuple[str, float | None, str], ...]:
+        """Return what happened, when, and more about it, in the order in which it should."""
+        return (
+            ("notice", 0.0, f"the node is gone in {self.window_s:g} s"),
+            ("flag", self.flag_s, "notice.json is there"),
+            ("heard", self.noticed_s, "by the trainer"),
+            ("stopped", self.stopped_s, f"after step {self.step}"),
+            ("committed", self.committed_s, f"step {self.committed_step}"),
+            ("ended", self.ended_s, f"exit code {self.code}" if self.is_code_seen else "its word"),
+        )
 
     def _next_step(self) -> int:
         return (self.committed_step or 0) + 1

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from watcher.sources import aws, azure, command, gcp, kubernetes, logind, trainer_requests
+from watcher.sources import aws, azure, command, drill, gcp, kubernetes, logind, trainer_requests
 from watcher.sources.road import Road
 
 ROADS: Mapping[str, Road[Any]] = MappingProxyType(
@@ -14,6 +14,7 @@ ROADS: Mapping[str, Road[Any]] = MappingProxyType(
             aws.ROAD,
             azure.ROAD,
             command.ROAD,
+            drill.ROAD,
             gcp.ROAD,
             kubernetes.ROAD,
             logind.ROAD,

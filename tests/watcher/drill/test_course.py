@@ -4,21 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from watcher.drill.course import Course
-
-SURVIVED = Course(
-    window_s=120,
-    flag_s=0.5,
-    noticed_s=0.51,
-    stopped_s=0.6,
-    committed_s=1.0,
-    ended_s=4.0,
-    code=75,
-    step=56,
-    committed_step=50,
-    resumed_step=51,
-    resumed_after_s=8.0,
-)
+from tests.support.courses import SURVIVED
 
 
 def test_job_survives_when_it_ends_in_time_and_goes_on_where_it_was() -> None:
@@ -61,3 +47,22 @@ def test_new_start_is_not_missed_when_nobody_asked_for_it() -> None:
     """--no-resume."""
     course = replace(SURVIVED, resumed_step=None, resumed_after_s=None, is_resume_asked=False)
     assert list(course.failures()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, ""),
+        ({"ended_s": None}, "did not end before"),
+        ({"ended_s": 121.0}, "after the node would have been gone"),
+        ({"committed_step": None}, "begin at step 0"),
+    ],
+)
+def test_trainer_on_a_real_node_is_judged_without_its_exit_code(
+    change: dict[str, float], words: str
+) -> None:
+    """Its scheduler sees that, and nobody else."""
+    course = replace(SURVIVED, code=None, is_code_seen=False, **change)  # type: ignore[arg-type]  # as above
+    assert words in "; ".join(course.failures())
+    assert bool(words) is not course.document()["survived"]
+    assert "exit code" not in "".join(course.lines())

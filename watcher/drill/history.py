@@ -1,0 +1,97 @@
+"""The drills of months: one line of JSON each in a file, and what they come to."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from watcher.drill.course import Course
+from watcher.errors import ConfigError, StartFailed, escaped
+
+SCHEMA = 1
+_DAMAGE = (ValueError, TypeError, KeyError, RecursionError, OverflowError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One drill of the past."""
+
+    at: datetime
+    node: str
+    stop_s: float
+    """From the notice to the end, or to the commit where no end was seen."""
+    window_s: float
+    has_survived: bool
+
+
+def add(path: Path, node: str, course: Course, at: datetime) -> None:
+    """Append a drill to the file.
+
+    Raises:
+        StartFailed: It can't be written.
+    """
+    shown = at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    said = {"schema": SCHEMA, "at": shown, "node": node, "stop_s": course.stop_s}
+    line = json.dumps(said | course.document()) + "\n"
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line)
+    except OSError as error:
+        raise StartFailed(f"{path}: {error.strerror}; the drill is not kept") from error
+
+
+def read(path: Path) -> tuple[list[Past], int]:
+    """Return the drills in the file, the oldest first, and how many lines were none.
+
+    Raises:
+        ConfigError: There is no such file.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; `drill --history {path}` begins one") from (
+            error
+        )
+    found, odd = [], 0
+    for line in lines:
+        try:
+            found.append(_past(json.loads(line)))
+        except _DAMAGE:
+            odd += 1  # cut off by a full disk, or somebody's note
+    return sorted(found, key=lambda one: one.at), odd
+
+
+def _past(said: Mapping[str, Any]) -> Past:
+    at = datetime.fromisoformat(said["at"])
+    stop_s, window_s = float(said["stop_s"]), float(said["window_s"])
+    if said["schema"] != SCHEMA or at.tzinfo is None or not isinstance(said["node"], str):
+        raise ValueError("no drill of this schema")
+    if not (math.isfinite(stop_s) and math.isfinite(window_s)):
+        raise ValueError("no finite number")
+    return Past(
+        at=at.astimezone(UTC),
+        node=said["node"][:128],
+        stop_s=stop_s,
+        window_s=window_s,
+        has_survived=said["survived"] is True,
+    )
+
+
+def table(drills: Sequence[Past]) -> Iterator[str]:
+    """Yield a line for each drill, and the median stop time of each month."""
+    yield f"{'WHEN':18}{'NODE':24}{'STOP':>9}{'WINDOW':>9}  "
+    for one in drills:
+        end = "survived" if one.has_survived else "lost"
+        when = f"{one.at:%Y-%m-%d %H:%M}"
+        node = escaped(one.node)[:22]
+        yield f"{when:18}{node:24}{one.stop_s:7.1f} s{one.window_s:7.0f} s  {end}"
+    months: dict[str, list[float]] = {}
+    for one in drills:
+        months.setdefault(f"{one.at:%Y-%m}", []).append(one.stop_s)
+    for month, stops_s in months.items():
+        many = "drill" if len(stops_s) == 1 else "drills"
+        yield f"{month}: median {median(stops_s):.1f} s of {len(stops_s)} {many}"
