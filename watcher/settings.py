@@ -74,6 +74,9 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
 )
 """Every key and what reads its value; a reader's ValueError says what it had expected."""
 
+_SECRET = frozenset({"webhook.url"})
+"""What is not repeated in a message: the URLs of Slack and Teams are passwords."""
+
 _SECTIONS = frozenset(key[:end] for key in SETTINGS for end in range(len(key)) if key[end] == ".")
 
 
@@ -188,7 +191,8 @@ def _read(key: str, value: object, origin: str) -> object:
     try:
         return SETTINGS[key](value)
     except (OSError, *_UNREADABLE) as error:
-        raise ConfigError(f"{origin}: {key} has to be {error}, not {_shown(value)}") from error
+        instead = "" if key in _SECRET else f", not {_shown(value)}"
+        raise ConfigError(f"{origin}: {key} has to be {error}{instead}") from error
 
 
 def _shown(value: object) -> str:
