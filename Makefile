@@ -7,21 +7,23 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-slow lint format bench clean
+.PHONY: help setup demo test test-fast test-slow lint format bench lock audit licences wheel sbom clean
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with pinned packages (does nothing when it is up to date)
 
-$(READY): requirements/dev.txt pyproject.toml
+$(READY): requirements/dev.txt requirements/locked/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] < (3, 11))' \
 	  || { echo "Reprieve needs Python 3.11 or newer; say which: make setup PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "python -m venv failed; on Debian: apt install python3-venv"; exit 1; }
 	@echo "setting up .venv: a minute or more, and about 2 GB (several with a CUDA build of PyTorch)"
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements/locked/dev.txt
+	@# PyTorch is left, whose build is this machine's choice and has no hash here.
 	$(BIN)/python -m pip install --quiet --requirement requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: $(READY) ## the main job: a notice, a commit, exit 75, an exact resume (under 90 s after set-up)
@@ -50,6 +52,21 @@ format: $(READY) ## let ruff put the code in order
 bench: $(READY) ## measure; each bench ends with one JSON object and fails when its target is missed
 	@set -e; for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
 
+lock: $(READY) ## after a change of pins: their hashes, in requirements/locked
+	requirements/lock.sh
+
+audit: $(READY) ## ask OSV for known vulnerabilities of what is pinned
+	requirements/audit.sh
+
+licences: $(READY) ## after a change of pins: their licences, in docs/licences.md
+	$(BIN)/python -m tests.support.licences
+
+wheel: $(READY) ## the wheel of the last commit, the same bytes wherever it is built
+	deploy/release/wheel.sh dist
+
+sbom: $(READY) ## what the watcher consists of, as CycloneDX
+	deploy/release/sbom.sh dist/reprieve.cdx.json
+
 clean: ## remove what set-up and runs have made
-	rm -rf $(VENV) demo-out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo-out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

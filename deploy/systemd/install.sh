@@ -7,8 +7,9 @@ usage() {
     cat <<'EOF'
 usage: install.sh [--wheel FILE] [--extras NAMES] [--python PROGRAM] [--no-start]
 
-  --wheel FILE      a wheel of reprieve; without it the checkout around this script is installed
-  --extras NAMES    such as aws,logind
+  --wheel FILE      a wheel of reprieve, with what pip finds that it needs; without it the checkout
+                    around this script is installed, with what requirements/locked names by hash
+  --extras NAMES    of aws, gcp, logind; with a comma in between
   --python PROGRAM  Python 3.11 or newer, outside of home directories (python3)
   --no-start        install, and start nothing
 
@@ -28,7 +29,7 @@ while [ $# -gt 0 ]; do
     esac
     case $1 in
         --wheel) wheel=$(realpath "$2"); shift ;;
-        --extras) extras="[$2]"; shift ;;
+        --extras) extras=$2; shift ;;
         --python) python=$2; shift ;;
         --no-start) start=no ;;
         -h|--help) usage; exit 0 ;;
@@ -56,10 +57,18 @@ before=$(readlink "$prefix" || true)
 trap 'rm -rf "$release"' EXIT
 mkdir -p "$releases"
 "$python" -m venv "$release" || refuse "no virtual environment can be made (apt install python3-venv)"
+pip() { "$release/bin/python" -m pip "$@"; }
 if [ -z "$wheel" ]; then
-    "$release/bin/pip" install --quiet --constraint "$here/../../requirements/dev.txt" "$here/../..$extras"
+    locked=$here/../../requirements/locked
+    # Everything that a registry sends is held against its hash; the checkout is then built by what
+    # came that way, and asks for nothing more.
+    for part in build base $(echo "$extras" | tr , ' '); do
+        [ -e "$locked/$part.txt" ] || refuse "there is no extra $part of the watcher's"
+        pip install --quiet --require-hashes --no-deps --requirement "$locked/$part.txt"
+    done
+    pip install --quiet --no-deps --no-build-isolation "$here/../.."
 else
-    "$release/bin/pip" install --quiet "$wheel$extras"
+    pip install --quiet "$wheel${extras:+[$extras]}"
 fi
 if [ -e "$settings" ]; then
     "$release/bin/reprieve-watcher" check-config --config "$settings" >/dev/null ||
