@@ -21,6 +21,7 @@ from trainer_hooks.commands.stop_options import add_stop
 from trainer_hooks.commands.store_options import add_store
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
+from trainer_hooks.launch.in_force import wait_while_in_force
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
 from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
 from trainer_hooks.signals import ENDING_SIGNALS
@@ -49,7 +50,8 @@ something:
   128+n a rank died of signal n
 
 While a stop notice is in force on this node nothing is started, and the exit code is 75; until ten
-minutes past its deadline, as a node that lives on longer was not taken.
+minutes past its deadline, as a node that lives on longer was not taken. With --when-notice=wait it
+is waited for the end of that instead, and SIGTERM ends the wait with 75.
 
   reprieve-trainer launch --nproc-per-node=8 train.py --checkpoint-dir /shared/run-7
 
@@ -112,6 +114,8 @@ def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, lambda *_: leave(nothing_started("told to stop")))
     signal.signal(signal.SIGUSR2, lambda *_: None)  # it is for the ranks, and there are none yet
+    if options.when_notice == "wait":
+        wait_while_in_force()
     try:
         from trainer_hooks.launch.launcher import launch  # noqa: PLC0415 - --help needs no torch
     except ModuleNotFoundError as error:
@@ -234,6 +238,13 @@ def _parser() -> argparse.ArgumentParser:
         help="so many crashes in a row, with no new checkpoint in between, end with 79 "
         "(%(default)s); preemptions do not count, however many",
     )
+    launch.add_argument(
+        "--when-notice",
+        choices=("exit", "wait"),
+        default="exit",
+        help="while a stop notice is in force: exit with 75 at once, for a scheduler that starts "
+        "the job elsewhere, or wait for its end, for a unit of this very node (%(default)s)",
+    )
     launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
     add_stop(commands)
     add_store(commands)
@@ -253,7 +264,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     end = 1
     while end < len(arguments):
         name, _, value = arguments[end].partition("=")
-        if name not in ("--window", "--max-crashes", "--report", "--help", "-h"):
+        if name not in ("--window", "--max-crashes", "--when-notice", "--report", "--help", "-h"):
             break
         end += 1 if value or name in ("--help", "-h") else 2
     return arguments[:end], arguments[end:]

@@ -48,16 +48,20 @@ def steps(vm: BareVm) -> list[int]:
 
 
 def test_job_waits_for_the_end_of_the_notice_and_goes_on_where_it_was(vm: BareVm) -> None:
-    """It commits, exits with 75, starts nothing while the flag is there, and then resumes."""
+    """It commits, exits with 75, waits without PyTorch while the flag is there, and resumes."""
     vm.machine.run("systemctl", "start", JOB)
     wait_until(lambda: steps(vm), 120)
     vm.happens("event")
-    wait_until(lambda: "nothing started: stop notice" in vm.log(JOB), 120)
-    before = steps(vm)
+    wait_until(lambda: "waiting for its end" in vm.log(JOB), 120)
+    before, starts = steps(vm), vm.shown(JOB, "NRestarts")
+    assert (vm.shown(JOB, "SubState"), starts) == ("running", "1")
+    main = vm.shown(JOB, "MainPID")
+    assert "torch" not in vm.shell(f"grep -o 'libtorch[^ ]*' /proc/{main}/maps")[1]
     [said] = re.findall(r"exit code 75: ranks stopped at step (\d+)", vm.log(JOB))
     assert before[-1] == int(said)
     vm.happens("event_end")
     wait_until(lambda: len(steps(vm)) > len(before), 180)
+    assert (vm.shown(JOB, "NRestarts"), vm.shown(JOB, "MainPID")) == (starts, main)
     assert steps(vm)[len(before)] == before[-1] + 5 - before[-1] % 5  # --save-every 5
     vm.machine.run("systemctl", "stop", JOB)
     *_, ended = re.findall(r"exit code (\d+): ranks stopped at step (\d+)", vm.log(JOB))

@@ -55,6 +55,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
         (["train.py"], None, ["train.py"]),
         (["--window", "30", "train.py"], 30.0, ["train.py"]),
         (["--window=30", "train.py"], 30.0, ["train.py"]),
+        (["--when-notice", "exit", "--window=30", "train.py"], 30.0, ["train.py"]),
         (["--nproc-per-node=2", "train.py"], None, ["--nproc-per-node=2", "train.py"]),
         (
             ["--window=30", "--nproc-per-node", "2", "train.py", "--window", "5", "-h"],

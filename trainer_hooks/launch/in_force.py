@@ -1,7 +1,8 @@
 """What forbids a start: a stop notice in force on this node, by the flag file or by its watcher."""
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 
 from trainer_hooks.errors import FlagError, NoticeUnknownError
 from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
@@ -10,48 +11,90 @@ from trainer_hooks.notice_url import ask, notice_url
 log = logging.getLogger(__name__)
 
 
+PAUSE_S = 1.0
+"""How long a launch that waits does not look, in seconds: much less than it takes to start."""
+
+
 def stop_in_force() -> StopNotice | None:
     """Return the notice that forbids a start; blocks for seconds where the watcher hangs.
 
     Raises:
         ConfigError: ``REPRIEVE_NOTICE_URL`` is no URL.
     """
-    for notice in _heard():
-        if not notice.is_stop:
-            continue
-        if not notice.is_overdue:
-            return notice
-        log.warning(
-            "notice %s is long past its deadline and this node still lives: starting all the same",
-            notice.id,
-        )
-    return None
+    return _Looks().stop()
 
 
-def _heard() -> Iterator[StopNotice]:
-    for notice in (_in_flag, _told):
-        if (heard := notice()) is not None:
-            yield heard
+def wait_while_in_force(pause: Callable[[float], None] = time.sleep) -> None:
+    """Return when no notice forbids a start any more; at once where none does.
+
+    Without torch, as it may take for as long as a cloud leaves a notice up. Call it from the main
+    thread, whose handlers then end the wait.
+
+    Raises:
+        ConfigError: As above.
+    """
+    looks = _Looks()
+    waits_for: StopNotice | None = None
+    while (notice := looks.stop()) is not None:
+        if waits_for is None or notice.id != waits_for.id:
+            log.info("stop notice %s is in force on this node: waiting for its end", notice.id)
+        waits_for = notice
+        pause(PAUSE_S)
+    if waits_for is not None:
+        log.info("stop notice %s holds nobody back any more", waits_for.id)
 
 
-def _in_flag() -> StopNotice | None:
-    try:
-        return read_flag(run_directory() / FLAG_NAME)
-    except (FlagError, OSError) as error:
-        log.error("flag file taken as a stop: %s", error)  # noqa: TRY400 - the message is whole
-        return UNREADABLE
+class _Looks:
+    """Looks at what is in force, once or again and again; what is the same is said once."""
 
+    def __init__(self) -> None:
+        self._said: dict[int, str] = {}  # by its level
+        self._told: StopNotice | None = None  # what the watcher said when it last said anything
 
-def _told() -> StopNotice | None:
-    """Ask the watcher, if one is named. Where it does not answer, the ranks go on asking."""
-    url = notice_url()
-    if url is None:
+    def stop(self) -> StopNotice | None:
+        """Return what forbids a start now."""
+        for look in (self._in_flag, self._by_watcher):
+            notice = look()
+            if notice is None or not notice.is_stop:
+                continue
+            if not notice.is_overdue:
+                return notice
+            self._say(
+                logging.WARNING,
+                f"notice {notice.id} is long past its deadline and this node still lives: "
+                "starting all the same",
+            )
         return None
-    try:
-        return ask(url, None, 0.0).notice()
-    except NoticeUnknownError as error:
-        log.warning("starting without knowing whether a notice is in force: %s", error)
-        return None
-    except FlagError as error:
-        log.error("watcher's answer taken as a stop: %s", error)  # noqa: TRY400 - as above
-        return UNREADABLE
+
+    def _in_flag(self) -> StopNotice | None:
+        try:
+            return read_flag(run_directory() / FLAG_NAME)
+        except (FlagError, OSError) as error:
+            self._say(logging.ERROR, f"flag file taken as a stop: {error}")
+            return UNREADABLE
+
+    def _by_watcher(self) -> StopNotice | None:
+        """Ask the watcher, if one is named. What can't be learnt takes nothing back.
+
+        Where it has said nothing yet, the ranks go on asking.
+        """
+        url = notice_url()
+        if url is None:
+            return None
+        try:
+            self._told = ask(url, None, 0.0).notice()
+        except NoticeUnknownError as error:
+            if self._told is None:
+                said = "starting without knowing whether a notice is in force"
+            else:
+                said = f"notice {self._told.id} stands, as far as anybody knows"
+            self._say(logging.WARNING, f"{said}: {error}")
+        except FlagError as error:
+            self._say(logging.ERROR, f"watcher's answer taken as a stop: {error}")
+            self._told = UNREADABLE
+        return self._told
+
+    def _say(self, level: int, text: str) -> None:
+        if self._said.get(level) != text:
+            self._said[level] = text
+            log.log(level, "%s", text)
