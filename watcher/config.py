@@ -9,6 +9,7 @@ from pathlib import Path
 from signal import SIGTERM, Signals
 from typing import TypeVar
 
+from watcher.errors import ConfigError
 from watcher.policy import POLICY, Policy
 
 Section = TypeVar("Section")
@@ -65,9 +66,15 @@ class SignalConfig:
     """Whom the signal action signals, and with what."""
 
     pid_file: Path | None = None
-    """Holds the pid of the process that is signalled on a stop notice; without it nobody is."""
+    """Holds the pid of the process that is signalled on a stop notice."""
+    cgroup: Path | None = None
+    """A cgroup of which all processes are signalled; without either nobody is."""
     name: Signals = SIGTERM
     """The signal: SIGTERM is what trainers get from a kubelet or systemd as well."""
+
+    def __post_init__(self) -> None:
+        if self.pid_file is not None and self.cgroup is not None:
+            raise ConfigError("signal.pid_file and signal.cgroup are both set; only one can count")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,7 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "drain.after_s": setting_values.pause,
         "drain.grace_s": setting_values.seconds,
         "signal.pid_file": setting_values.path,
+        "signal.cgroup": setting_values.path,
         "signal.name": setting_values.signal,
         **{
             f"{name}.{field}": reader

@@ -25,7 +25,7 @@ POLICY_VALUES = {
 UNSETTABLE = {key for key in SETTINGS if key.startswith("policy.")} - POLICY_VALUES.keys()
 """Keys that are known, so that setting them says why one can't."""
 
-EXCLUSIVE = {"webhook.url", "webhook.template"}
+EXCLUSIVE = {"webhook.url", "webhook.template", "signal.cgroup"}
 """Keys that one of the others below rules out."""
 
 
@@ -288,3 +288,12 @@ def test_policy_is_refused_with_file_and_key_when_it_makes_no_sense(
         from_file(file, text)
     assert str(caught.value).startswith(str(file))
     assert why in str(caught.value)
+
+
+def test_settings_are_refused_when_two_say_who_is_signalled() -> None:
+    """A pid file and a cgroup would be two ways to mean one process, or two."""
+    both = {"signal.pid_file": "/run/x.pid", "signal.cgroup": "/sys/fs/cgroup/x"}
+    with pytest.raises(ConfigError, match=r"signal\.cgroup are both set"):
+        load(None, {}, both)
+    only = load(None, {}, {"signal.cgroup": "/sys/fs/cgroup/x"})
+    assert only.config.signal.cgroup == Path("/sys/fs/cgroup/x")

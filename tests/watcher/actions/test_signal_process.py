@@ -3,49 +3,20 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.clocks import START
+from tests.support.signalled import Trainer
 from watcher.actions.signal_process import SignalProcess
+from watcher.actions.signal_targets import PidFile
 from watcher.errors import ActionRefused, ActionRetryable
 from watcher.notice import Notice, NoticeKind, Standing
 from watcher.policy import stand
 
 pytestmark = pytest.mark.ranks
-
-COUNTS_SIGNALS = """
-import signal, sys
-signal.signal(signal.SIGTERM, lambda *_: print("TERM", flush=True))
-signal.signal(signal.SIGUSR1, lambda *_: print("USR1", flush=True))
-print("ready", flush=True)
-sys.stdin.readline()
-"""
-
-
-class Trainer:
-    """A process that prints each signal it gets, and ends when told to on its standard input."""
-
-    def __init__(self, pid_file: Path) -> None:
-        self.pid_file = pid_file
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", COUNTS_SIGNALS],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n"
-        pid_file.write_text(f"{self.process.pid}\n")
-
-    def end(self) -> list[str]:
-        """End it, and return the signals it got."""
-        out, _ = self.process.communicate("\n", timeout=20)
-        return out.split()
 
 
 @pytest.fixture
@@ -67,7 +38,7 @@ async def test_signal_reaches_the_process_once_when_run_again_for_the_same_notic
     trainer: Trainer,
 ) -> None:
     """A second SIGTERM means "now" to many programs, so one notice sends one."""
-    action = SignalProcess(trainer.pid_file, signal.SIGTERM)
+    action = SignalProcess(PidFile(trainer.pid_file), signal.SIGTERM)
     assert "sent SIGTERM" in await action.run(notice())
     assert "was sent before" in await action.run(notice())
     assert await asyncio.to_thread(trainer.end) == ["TERM"]
@@ -77,7 +48,7 @@ async def test_signal_reaches_the_process_once_when_two_notices_tell_of_one_end(
     trainer: Trainer,
 ) -> None:
     """The queue and the metadata service say the same; only after both is there something new."""
-    action = SignalProcess(trainer.pid_file, signal.SIGTERM)
+    action = SignalProcess(PidFile(trainer.pid_file), signal.SIGTERM)
     assert "sent SIGTERM" in await action.run(notice("imds"))
     assert "for another notice" in await action.run(notice("queue"))
     await action.undo(notice("imds"))
@@ -90,7 +61,7 @@ async def test_signal_reaches_the_process_once_when_two_notices_tell_of_one_end(
 
 async def test_signal_is_the_configured_one_when_it_is_not_sigterm(trainer: Trainer) -> None:
     """Some trainers listen for SIGUSR1."""
-    await SignalProcess(trainer.pid_file, signal.SIGUSR1).run(notice())
+    await SignalProcess(PidFile(trainer.pid_file), signal.SIGUSR1).run(notice())
     assert await asyncio.to_thread(trainer.end) == ["USR1"]
 
 
@@ -98,13 +69,13 @@ async def test_signal_is_sent_again_when_the_notice_was_withdrawn_in_between(
     trainer: Trainer,
 ) -> None:
     """What was taken back and comes again is a new warning."""
-    action = SignalProcess(trainer.pid_file, signal.SIGTERM)
+    action = SignalProcess(PidFile(trainer.pid_file), signal.SIGTERM)
     await action.run(notice())
     assert "can't be taken back" in await action.undo(notice())
     await action.run(notice())
     # Two pending signals of one kind merge, so only "at least one" is certain here.
     assert set(await asyncio.to_thread(trainer.end)) == {"TERM"}
-    assert action._sent == {"spot": trainer.process.pid}
+    assert action._sent == {"spot": {trainer.process.pid}}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +89,7 @@ async def test_signal_waits_when_the_pid_file_names_no_process(
     pid_file = tmp_path / "trainer.pid"
     pid_file.write_text(content)
     with pytest.raises(ActionRetryable, match=str(pid_file)):
-        await SignalProcess(pid_file, signal.SIGTERM).run(notice())
+        await SignalProcess(PidFile(pid_file), signal.SIGTERM).run(notice())
 
 
 async def test_signal_waits_when_the_pid_file_names_the_daemon_itself(tmp_path: Path) -> None:
@@ -126,7 +97,7 @@ async def test_signal_waits_when_the_pid_file_names_the_daemon_itself(tmp_path: 
     pid_file = tmp_path / "trainer.pid"
     pid_file.write_text(str(os.getpid()))
     with pytest.raises(ActionRetryable):
-        await SignalProcess(pid_file, signal.SIGTERM).run(notice())
+        await SignalProcess(PidFile(pid_file), signal.SIGTERM).run(notice())
 
 
 @pytest.mark.parametrize("what", ["missing", "fifo", "link", "directory"])
@@ -143,7 +114,7 @@ async def test_signal_waits_when_the_pid_file_is_no_regular_file(
         case "directory":
             path.mkdir()
     with pytest.raises(ActionRetryable, match="no pid in"):
-        await SignalProcess(path, signal.SIGTERM).run(notice())
+        await SignalProcess(PidFile(path), signal.SIGTERM).run(notice())
     assert await asyncio.to_thread(trainer.end) == []
 
 
@@ -151,7 +122,7 @@ async def test_signal_reaches_the_trainer_when_it_starts_after_a_first_attempt(
     tmp_path: Path,
 ) -> None:
     """A pid file that appears late is found by the next attempt."""
-    action = SignalProcess(tmp_path / "trainer.pid", signal.SIGTERM)
+    action = SignalProcess(PidFile(tmp_path / "trainer.pid"), signal.SIGTERM)
     with pytest.raises(ActionRetryable):
         await action.run(notice())
     trainer = await asyncio.to_thread(Trainer, tmp_path / "trainer.pid")
@@ -172,7 +143,7 @@ async def test_signal_spares_the_process_when_the_pid_file_changes_in_between(
 
     monkeypatch.setattr(os, "pidfd_open", then_the_trainer_is_replaced)
     with pytest.raises(ActionRetryable, match="changed"):
-        await SignalProcess(trainer.pid_file, signal.SIGTERM).run(notice())
+        await SignalProcess(PidFile(trainer.pid_file), signal.SIGTERM).run(notice())
     assert await asyncio.to_thread(trainer.end) == []
 
 
@@ -186,7 +157,7 @@ async def test_signal_is_refused_when_the_process_belongs_to_somebody_else(
 
     monkeypatch.setattr(signal, "pidfd_send_signal", forbid)
     with pytest.raises(ActionRefused, match="CAP_KILL"):
-        await SignalProcess(trainer.pid_file, signal.SIGTERM).run(notice())
+        await SignalProcess(PidFile(trainer.pid_file), signal.SIGTERM).run(notice())
 
 
 def descriptors() -> int:
@@ -196,7 +167,7 @@ def descriptors() -> int:
 
 async def test_signal_leaves_no_descriptor_when_run_many_times(trainer: Trainer) -> None:
     """Neither success nor failure leaks the pidfd."""
-    action = SignalProcess(trainer.pid_file, signal.SIGUSR1)
+    action = SignalProcess(PidFile(trainer.pid_file), signal.SIGUSR1)
     before = descriptors()
     for number in range(5):
         await action.run(notice(f"spot-{number}"))
