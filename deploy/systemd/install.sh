@@ -81,6 +81,7 @@ put reprieve-watcher.service "$units/reprieve-watcher.service"
 put run-reprieve-trainers.mount "$units/run-reprieve-trainers.mount"
 put run-reprieve-requests.mount "$units/run-reprieve-requests.mount"
 put reprieve-trainer@.service "$units/reprieve-trainer@.service"
+put system.slice.d/reprieve.conf "$units/system.slice.d/reprieve.conf"
 put sysusers.conf /etc/sysusers.d/reprieve.conf
 put tmpfiles.conf /etc/tmpfiles.d/reprieve.conf
 [ -e "$settings" ] || put watcher.toml "$settings"

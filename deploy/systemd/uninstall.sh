@@ -38,7 +38,8 @@ for unit in $watcher; do
 done
 # Running jobs go on; without their template they are not started again.
 rm -f "$units/reprieve-trainer@.service" "$units/reprieve-watcher.service.d/root.conf"
-rmdir "$units/reprieve-watcher.service.d" 2>/dev/null || true
+rm -f "$units/system.slice.d/reprieve.conf"
+rmdir "$units/reprieve-watcher.service.d" "$units/system.slice.d" 2>/dev/null || true
 rm -f /etc/sysusers.d/reprieve.conf /etc/tmpfiles.d/reprieve.conf
 rm -f /etc/systemd/logind.conf.d/reprieve.conf
 rm -f /run/reprieve/notice.json /run/reprieve/.notice.json.new

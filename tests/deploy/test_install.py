@@ -56,6 +56,7 @@ def test_watcher_runs_when_it_is_installed_and_a_notice_outlasts_an_upgrade(vm: 
     status, said = install(vm)
     assert status == 0, said
     vm.wait_for_watcher()
+    assert vm.shown("system.slice", "MemoryLow") == str(128 * 2**20)
     vm.happens("notice", window_s=600)
     wait_until(lambda: vm.flag() is not None, 30)
     before, first = vm.flag(), vm.shell("readlink /opt/reprieve")

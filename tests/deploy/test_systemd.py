@@ -106,6 +106,13 @@ def test_unit_tries_again_for_ever_when_the_daemon_ends() -> None:
     assert values["RestartPreventExitStatus"] == ["78"]
 
 
+def test_slice_keeps_as_much_memory_as_the_unit_asks_for() -> None:
+    """The kernel gives a unit no more than its slice has."""
+    lines = (FILES / "system.slice.d" / "reprieve.conf").read_text().splitlines()
+    assert f"MemoryLow={unit()['MemoryLow'][0]}" in lines
+    assert "Slice" not in unit()  # it is in system.slice, as every service by default
+
+
 def test_unit_leaves_the_run_directory_in_place_when_restarted() -> None:
     """RuntimeDirectory= would empty it, and leave every bind mount of it dead.
 
@@ -160,7 +167,7 @@ def test_scripts_know_every_unit_when_they_install_and_remove(script: str) -> No
     units = [path.name for path in FILES.glob("reprieve-*.service")]
     units += [path.name for path in FILES.glob("*.mount")]
     assert len(units) == 4
-    assert all(name in text for name in units)
+    assert all(name in text for name in (*units, "system.slice.d/reprieve.conf"))
     subprocess.run(["sh", "-n", FILES / script], check=True)
 
 
