@@ -18,10 +18,10 @@ _NOTES = """\
 WINDOW counts where a notice has no deadline of its own. LEAD is how long before a deadline a notice
 comes in force; without one it is in force when it is heard. EXPIRES is how long what was done to
 the Node stays; without it as long as the notice is in force. All in seconds.
-Actions that lack their set-up are left out: signal needs signal.pid_file or signal.cgroup, webhook
-webhook.url, run_command run_command.argv, those on the Node an API server, no_execute besides that
-kubernetes.no_execute = "on", node_replacement kubernetes.replacement, and lifecycle_hook a
-queue."""
+Actions that lack their set-up are left out: signal needs signal.pid_file, signal.unit or
+signal.cgroup, webhook webhook.url, run_command run_command.argv, those on the Node an API server,
+no_execute besides that kubernetes.no_execute = "on", node_replacement kubernetes.replacement, and
+lifecycle_hook a queue."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -68,13 +68,17 @@ class SignalConfig:
     pid_file: Path | None = None
     """Holds the pid of the process that is signalled on a stop notice."""
     cgroup: Path | None = None
-    """A cgroup of which all processes are signalled; without either nobody is."""
+    """A cgroup of which all processes are signalled."""
+    unit: str | None = None
+    """A systemd unit of which all processes are signalled; without any of the three nobody is."""
     name: Signals = SIGTERM
     """The signal: SIGTERM is what trainers get from a kubelet or systemd as well."""
 
     def __post_init__(self) -> None:
-        if self.pid_file is not None and self.cgroup is not None:
-            raise ConfigError("signal.pid_file and signal.cgroup are both set; only one can count")
+        named = [key for key in ("pid_file", "cgroup", "unit") if getattr(self, key) is not None]
+        if len(named) > 1:
+            both = " and ".join(f"signal.{key}" for key in named[:2])
+            raise ConfigError(f"{both} are both set; only one can count")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

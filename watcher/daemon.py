@@ -13,7 +13,7 @@ from watcher.actions.dry_run import DryRun
 from watcher.actions.flag_file import FlagFile
 from watcher.actions.flag_v1 import Writer
 from watcher.actions.signal_process import SignalProcess
-from watcher.actions.signal_targets import Cgroup, PidFile
+from watcher.actions.signal_targets import Cgroup, PidFile, Unit
 from watcher.actions.state_file import StateFile
 from watcher.actions.tellers import asked_for
 from watcher.actions.trainer_look import TrainerLook
@@ -140,6 +140,8 @@ class Daemon:
             actions.append(SignalProcess(PidFile(settings.pid_file), settings.name))
         if settings.cgroup is not None:
             actions.append(SignalProcess(Cgroup(settings.cgroup), settings.name))
+        if settings.unit is not None:
+            actions.append(SignalProcess(Unit(settings.unit), settings.name))
         if self._config.dry_run:
             actions = [DryRun(action) for action in actions]
         return {action.name: action for action in (*actions, *opened.actions)}

@@ -46,6 +46,14 @@ def text(value: object) -> str:
     return value
 
 
+def unit(value: object) -> str:
+    """Return the name of a systemd unit that processes run in."""
+    name = text(value)
+    if "/" in name or not name.endswith((".service", ".scope")) or name.startswith("."):
+        raise ValueError("a unit's whole name, such as train.service or run-7.scope")
+    return name
+
+
 def arguments(value: object) -> tuple[str, ...]:
     """Return a program and its arguments, from a list or from a text split as a shell would."""
     expected = "a list of texts, or one text that a shell could split, a program first"

@@ -64,6 +64,7 @@ SETTINGS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "drain.grace_s": setting_values.seconds,
         "signal.pid_file": setting_values.path,
         "signal.cgroup": setting_values.path,
+        "signal.unit": setting_values.unit,
         "signal.name": setting_values.signal,
         **{
             f"{name}.{field}": reader

@@ -25,7 +25,7 @@ POLICY_VALUES = {
 UNSETTABLE = {key for key in SETTINGS if key.startswith("policy.")} - POLICY_VALUES.keys()
 """Keys that are known, so that setting them says why one can't."""
 
-EXCLUSIVE = {"webhook.url", "webhook.template", "signal.cgroup"}
+EXCLUSIVE = {"webhook.url", "webhook.template", "signal.cgroup", "signal.unit"}
 """Keys that one of the others below rules out."""
 
 
@@ -290,10 +290,21 @@ def test_policy_is_refused_with_file_and_key_when_it_makes_no_sense(
     assert why in str(caught.value)
 
 
-def test_settings_are_refused_when_two_say_who_is_signalled() -> None:
-    """A pid file and a cgroup would be two ways to mean one process, or two."""
-    both = {"signal.pid_file": "/run/x.pid", "signal.cgroup": "/sys/fs/cgroup/x"}
-    with pytest.raises(ConfigError, match=r"signal\.cgroup are both set"):
-        load(None, {}, both)
-    only = load(None, {}, {"signal.cgroup": "/sys/fs/cgroup/x"})
-    assert only.config.signal.cgroup == Path("/sys/fs/cgroup/x")
+@pytest.mark.parametrize(
+    ("other", "value"), [("signal.cgroup", "/sys/fs/cgroup/x"), ("signal.unit", "x.service")]
+)
+def test_settings_are_refused_when_two_say_who_is_signalled(other: str, value: str) -> None:
+    """A pid file and a unit would be two ways to mean one process, or two."""
+    with pytest.raises(ConfigError, match=rf"{other} are both set"):
+        load(None, {}, {"signal.pid_file": "/run/x.pid", other: value})
+    signalled = load(None, {}, {other: value}).config.signal
+    assert value in (str(signalled.cgroup), signalled.unit)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "train", "a/b.service", "../x.service", ".service", "x.slice"]
+)
+def test_unit_is_refused_when_it_is_no_whole_name(name: str) -> None:
+    """A slice is none: its processes are those of many units."""
+    with pytest.raises(ConfigError, match=r"signal\.unit has to be"):
+        load(None, {}, {"signal.unit": name})

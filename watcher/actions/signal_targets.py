@@ -1,4 +1,4 @@
-"""Whom the signal action signals: the process of a pid file, or all of a cgroup.
+"""Whom the signal action signals: the process of a pid file, or all of a cgroup or unit.
 
 A target is asked twice, before and after its processes are held by their pidfds, so that a pid
 which has passed on to another process in between is never signalled. Nobody is ever looked up by
@@ -7,12 +7,21 @@ name.
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from watcher.errors import ActionRetryable
 
 _PID_FILE_LIMIT_BYTES = 64
+
+_HIERARCHIES = (
+    Path("/sys/fs/cgroup"),
+    Path("/sys/fs/cgroup/unified"),
+    Path("/sys/fs/cgroup/systemd"),
+)
+"""Where systemd keeps units: version 2, hybrid and version 1 (systemd.io/CGROUP_DELEGATION, read
+2026-11-30)."""
 
 _PROCESSES_LIMIT = 400
 """More than a node's trainers and their loaders; each is held by one of 1,024 descriptors."""
@@ -82,6 +91,33 @@ class Cgroup:
         if not meant:
             raise ActionRetryable(f"no processes in {self._directory}: it is empty")
         return meant
+
+
+class Unit:
+    """All processes of a systemd unit: those of its cgroup, wherever systemd has put it."""
+
+    def __init__(self, name: str, hierarchies: Sequence[Path] = _HIERARCHIES) -> None:
+        self._name = name
+        self._hierarchies = hierarchies
+
+    def __str__(self) -> str:
+        return self._name
+
+    def pids(self) -> list[int]:
+        """Return all that are in it; see :class:`Target`."""
+        for hierarchy in self._hierarchies:
+            directory = self._directory(hierarchy)
+            if directory is not None:
+                return Cgroup(directory).pids()
+        raise ActionRetryable(f"no processes in {self._name}: it does not run")
+
+    def _directory(self, hierarchy: Path) -> Path | None:
+        """Find it in slices alone: below a service, others may name cgroups as they like."""
+        for folder, names, _ in os.walk(hierarchy):
+            if self._name in names:
+                return Path(folder) / self._name
+            names[:] = sorted(name for name in names if name.endswith(".slice"))
+        return None
 
 
 def _may_be_meant(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""All processes of a cgroup are signalled, and nobody else."""
+"""All processes of a cgroup or of a unit are signalled, and nobody else."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ import pytest
 from tests.support.clocks import START
 from tests.support.signalled import Trainer
 from watcher.actions.signal_process import SignalProcess
-from watcher.actions.signal_targets import Cgroup
+from watcher.actions.signal_targets import Cgroup, Unit
 from watcher.errors import ActionRefused, ActionRetryable
 from watcher.notice import Notice, NoticeKind, Standing
 from watcher.policy import stand
@@ -126,6 +126,26 @@ async def test_signal_waits_when_nobody_is_in_the_cgroup(
         (group / "cgroup.procs").write_text(content, encoding="latin-1")
     with pytest.raises(ActionRetryable, match=str(group)):
         await SignalProcess(Cgroup(group), signal.SIGTERM).run(notice())
+
+
+async def test_signal_reaches_the_unit_when_it_is_in_a_slice_within_a_slice(
+    trainers: list[Trainer], tmp_path: Path
+) -> None:
+    """One that somebody has made by that name below a service of theirs is another."""
+    meant, pretender, _ = trainers
+    empty, full = tmp_path / "v2", tmp_path / "v1"
+    empty.mkdir()
+    theirs = full / "a.slice" / "user@1000.service"
+    ours = full / "system.slice" / "system-train.slice"
+    for folder in (theirs, ours):
+        folder.mkdir(parents=True)
+    put(theirs / "train@7.service", pretender.process.pid)
+    put(ours / "train@7.service", meant.process.pid)
+    unit = Unit("train@7.service", (empty, full))
+    assert "of train@7.service" in await SignalProcess(unit, signal.SIGTERM).run(notice())
+    assert await ended([meant, pretender]) == [["TERM"], []]
+    with pytest.raises(ActionRetryable, match="does not run"):
+        await SignalProcess(Unit("train@8.service", (empty, full)), signal.SIGTERM).run(notice())
 
 
 @pytest.fixture
