@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-slow lint format bench lock audit licences wheel sbom clean
+.PHONY: help setup demo test test-fast test-slow lint format bench lock audit licences wheel sbom deb clean
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ wheel: $(READY) ## the wheel of the last commit, the same bytes wherever it is b
 
 sbom: $(READY) ## what the watcher consists of, as CycloneDX
 	deploy/release/sbom.sh dist/reprieve.cdx.json
+
+deb: $(READY) ## the Debian package for this machine's architecture
+	deploy/debian/build.sh dist
 
 clean: ## remove what set-up and runs have made
 	rm -rf $(VENV) demo-out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
