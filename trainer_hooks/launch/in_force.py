@@ -4,8 +4,16 @@ import logging
 import time
 from collections.abc import Callable
 
+from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import FlagError, NoticeUnknownError
-from trainer_hooks.flag import FLAG_NAME, UNREADABLE, StopNotice, read_flag, run_directory
+from trainer_hooks.flag import (
+    FLAG_NAME,
+    OVERDUE_S,
+    UNREADABLE,
+    StopNotice,
+    read_flag,
+    run_directory,
+)
 from trainer_hooks.notice_url import ask, notice_url
 
 log = logging.getLogger(__name__)
@@ -37,11 +45,29 @@ def wait_while_in_force(pause: Callable[[float], None] = time.sleep) -> None:
     waits_for: StopNotice | None = None
     while (notice := looks.stop()) is not None:
         if waits_for is None or notice.id != waits_for.id:
-            log.info("stop notice %s is in force on this node: waiting for its end", notice.id)
+            log.info("%s: waiting for its end", _in_force(notice))
         waits_for = notice
         pause(PAUSE_S)
     if waits_for is not None:
         log.info("stop notice %s holds nobody back any more", waits_for.id)
+
+
+def said_of(notice: StopNotice) -> str:
+    """Return for people which notice lets a launch start nothing, and what to do about it."""
+    if not notice.source.startswith(("flag", "url")):
+        return f"told to stop by {notice.id}"  # and who has sent it knows the rest
+    todo = "start the same command again after that (--when-notice=wait does), or elsewhere now"
+    return f"{_in_force(notice)}: {todo}"
+
+
+def _in_force(notice: StopNotice) -> str:
+    until = "until the watcher takes it back"
+    if notice.deadline_s is not None:
+        # Not by datetime, which ends with the year 9999: anybody's date may stand in a flag.
+        ends = time.gmtime(time.time() + notice.deadline_s - boottime_s() + OVERDUE_S)
+        said = time.strftime("%Y-%m-%d %H:%M:%S", ends)
+        until = f"until {said} UTC, ten minutes past its deadline, if it is not taken back before"
+    return f"stop notice {notice.id} is in force on this node {until}"
 
 
 class _Looks:

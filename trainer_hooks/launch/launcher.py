@@ -18,7 +18,7 @@ from trainer_hooks.launch.bereaved import PATIENCE_S, REJOIN_S, Bereaved
 from trainer_hooks.launch.crash_loop import code_in_a_row
 from trainer_hooks.launch.environment import raise_file_limit, set_environment
 from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, MAX_CRASHES, launch_exit_code
-from trainer_hooks.launch.in_force import stop_in_force
+from trainer_hooks.launch.in_force import said_of, stop_in_force
 from trainer_hooks.launch.other_signals import other_signals
 from trainer_hooks.launch.rendezvous import Membership
 from trainer_hooks.launch.report import LaunchReport, nothing_started, summary
@@ -105,7 +105,7 @@ def _run_here(
 
 
 def _told_by(notice: StopNotice) -> LaunchReport:
-    return nothing_started(f"stop notice {notice.id} is in force on this node")
+    return nothing_started(said_of(notice))
 
 
 def _is_news(record: logging.LogRecord) -> bool:
