@@ -1,5 +1,7 @@
 """What torchrun makes of its arguments, and whether it can: asked before anything is started."""
 
+import contextlib
+import io
 import shutil
 import signal
 from collections.abc import Sequence
@@ -24,18 +26,28 @@ def understood(arguments: Sequence[str]) -> Any:  # noqa: ANN401 - torchrun's ow
         ConfigError: torchrun does not know one, or is not the one that our hooks are made for; or
             there is no such script.
     """
+    said = io.StringIO()  # forty lines of usage, under our name, and one that says what is wrong
     try:
-        options = TORCHRUN.parse_args(arguments)
+        with contextlib.redirect_stderr(said):
+            options = TORCHRUN.parse_args(arguments)
     except SystemExit as exit_:
         if not exit_.code:
             raise
-        raise ConfigError("torchrun does not understand these arguments, see above") from exit_
+        raise ConfigError(_complaint(said.getvalue())) from exit_
     _check_script(options)
     options.signals_to_handle = _signals(options.signals_to_handle)
     if is_elastic(options):
         check_fit()
         options.rdzv_conf = with_elastic_times(options.rdzv_conf)
     return options
+
+
+def _complaint(said: str) -> str:
+    """Return what argparse has complained of, without the usage above it."""
+    what = said.strip().rpartition("error: ")[2]
+    if "training_script" in what:
+        return "no script is named: reprieve-trainer launch [torchrun's options] SCRIPT ..."
+    return f"torchrun does not understand these arguments: {what} (torchrun --help lists them)"
 
 
 def is_elastic(options: Any) -> bool:  # noqa: ANN401 - as above

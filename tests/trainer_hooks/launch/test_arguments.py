@@ -1,5 +1,6 @@
 """What torchrun can make nothing of is refused before anything is started."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,23 @@ def test_launch_is_refused_when_there_is_no_such_script(tmp_path: Path, options:
     """By its name, before a rank says it in its own words."""
     with pytest.raises(ConfigError, match=r"there is no (script|program) .*absent"):
         understood([*options, str(tmp_path / "absent")])
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ([], "no script is named: reprieve-trainer launch [torchrun's options] SCRIPT ..."),
+        (["--nproc-per-node=2"], "no script is named"),
+        (["--max-restarts"], ": expected one argument (torchrun --help lists them)"),
+    ],
+)
+def test_launch_says_what_is_wrong_and_no_more_when_arguments_are(
+    given: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, and not torchrun's forty of usage, in which nobody finds it."""
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        understood(given)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_launch_is_refused_when_the_program_cannot_be_run(tmp_path: Path) -> None:
