@@ -6,7 +6,7 @@ from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import Checkpoint, judged
 from trainer_hooks.checkpoint.marks import Mark, remove_mark
 from trainer_hooks.checkpoint.pins import pin
-from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.checkpoint.place import Place, bytes_in
 from trainer_hooks.checkpoint.quarantine import quarantine, roll_back
 from trainer_hooks.checkpoint.retention import Survey, retain, survey
 from trainer_hooks.commands.choosing import chosen, saves_in
@@ -57,7 +57,7 @@ def collect_garbage(options: Namespace) -> int:
     saves_in(root)
     keep = Keep(last=options.keep_last, hourly=options.hourly, daily=options.daily)
     found = survey(root, keep)
-    for line in _lines(found):
+    for line in _lines(root, found):
         show(line)
     if options.dry_run:
         return DONE
@@ -66,15 +66,14 @@ def collect_garbage(options: Namespace) -> int:
     return DONE
 
 
-def _lines(found: Survey) -> list[str]:
-    surplus = [
-        f"delete  {checkpoint.marker.name}  surplus, "
-        f"{size(sum(entry.size for entry in checkpoint.marker.files))}"
-        for checkpoint in found.surplus
+def _lines(root: Place, found: Survey) -> list[str]:
+    surplus = [checkpoint.marker.name for checkpoint in found.surplus]
+    surplus_lines = [
+        f"delete  {name}  surplus, {size(bytes_in(root / str(name)))}" for name in surplus
     ]
     leftovers = [f"delete  {name}  left over by a crash" for name in found.leftovers]
     kept = [f"keep    {name}  {why}" for name, why in sorted(found.kept.items(), reverse=True)]
-    return kept + surplus + leftovers
+    return kept + surplus_lines + leftovers
 
 
 def _show_newest(root: Place) -> None:

@@ -24,6 +24,8 @@ def list_checkpoints(options: Namespace) -> int:
     entries = catalogue(options.directory)
     if options.json:
         show(json.dumps([entry.to_json() for entry in entries], indent=1))
+    elif not entries:
+        show(f"no checkpoint in {options.directory}, nor anything that was to become one")
     else:
         show(table(entries, datetime.now(UTC)))
     return GOOD

@@ -87,6 +87,8 @@ def test_only_what_is_said_is_deleted_when_it_was_a_dry_run_before(
         ["delete", f"step_000000035.{attempt}"],
     ]
     assert said[2].endswith("pinned: paper")
+    taken = next(line for line in tool.lines("ls") if line.startswith("step_000000020"))
+    assert said[3].rpartition(", ")[2] in taken  # the size that ls shows
     assert tool.steps == [40, 35, 30, 20, 10]
     *again, deleted = tool.lines("gc", "--keep-last", "2")
     assert again == said
