@@ -213,7 +213,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="reprieve-trainer", description="Training that survives the loss of its node."
     )
-    parser.add_argument("--version", action="version", version=version("reprieve"))
+    shown = f"%(prog)s {version('reprieve')}"
+    parser.add_argument("--version", action="version", version=shown)
     commands = parser.add_subparsers(dest="command", required=True)
     launch = commands.add_parser(
         "launch",

@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,14 @@ def test_options_are_torchruns_when_they_follow_the_first_of_its_own(
     """Ours come first; the script's own are never touched."""
     assert cli.run(["launch", *arguments]) == 75
     assert (launched.window_s, launched.torchruns) == (window_s, torchruns)
+
+
+def test_version_is_said_as_the_watcher_says_it_when_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The program's name, and one version for both."""
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"reprieve-trainer {version('reprieve')}\n"
 
 
 def test_exit_code_is_the_launchs_when_it_has_ended(launched: Launched) -> None:
