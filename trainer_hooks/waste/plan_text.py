@@ -192,10 +192,11 @@ def _replayed(replayed: Replayed) -> Iterator[str]:
         f"({share(low)} to {share(high)} by where it begins); "
         f"the formula says {share(replayed.exact_wasted_fraction)}"
     )
-    yield (
-        f"  counting each lost node by itself would say "
-        f"{share(replayed.independent_wasted_fraction)}: bursts cost less than that"
-    )
+    if replayed.node_losses > replayed.events:  # else there was no burst to speak of
+        yield (
+            f"  counting each lost node by itself would say "
+            f"{share(replayed.independent_wasted_fraction)}: bursts cost less than that"
+        )
     capacity, needed = replayed.capacity, replayed.size
     yield (
         f"  there were {needed.least_nodes} nodes or more {share(replayed.capacity_share)} of the "
@@ -203,7 +204,7 @@ def _replayed(replayed: Replayed) -> Iterator[str]:
         f"{share(capacity.share('waiting_s'))} and wastes {share(capacity.wasted_fraction)} of "
         "what it pays"
     )
-    if replayed.pair_loss is not None:
+    if replayed.pair_loss:
         yield (
             f"  the largest burst takes both nodes of a pair with a chance of "
             f"{share(replayed.pair_loss)}: no place for replicas in one pool"

@@ -30,6 +30,19 @@ def test_trace_is_replayed_when_it_is_given(
     text = said(capsys, *arguments, "--trace-unit", "ms")
     assert "its times read as ms" in text
     assert "3 interruptions took 6 nodes, 3 at once at most" in text
+    assert "bursts cost less than that" in text
+    assert "both nodes of a pair" in text
+
+
+def test_nothing_is_said_of_bursts_when_a_trace_has_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where each interruption takes one node, counting nodes is counting interruptions."""
+    path = tmp_path / "pool.csv"
+    path.write_text("0,4\n1000,3\n1300,4\n5000,3\n5600,4\n12001,4\n")
+    text = said(capsys, "plan", "--trace", str(path), "--stall", "2", "--runs", "0")
+    assert "2 interruptions took 2 nodes, 1 at once at most" in text
+    assert "burst" not in text
 
 
 @pytest.mark.parametrize(
