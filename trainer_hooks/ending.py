@@ -19,6 +19,7 @@ from trainer_hooks.launch.exit_codes import (
 from trainer_hooks.leave import COMMIT_ON_ERROR_S, exit_at_once, exit_process
 from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.peer_lost import has_lost_peer
+from trainer_hooks.refusal import say_why
 from trainer_hooks.results import RankState
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class Ending:
     def refuse(self, error: BaseException, *, is_save_abandoned: bool = False) -> None:
         """End the process if its set-up is wrong, so that nobody starts it again in vain."""
         if self._exits and isinstance(error, SETUP_ERRORS):
-            log.error("%s: %s", type(error).__name__, error, exc_info=error)
+            say_why(error)
             exit_process(EXIT_CONFIG, is_save_abandoned=is_save_abandoned)
 
     def end(self, *, is_save_abandoned: bool) -> None:

@@ -144,7 +144,7 @@ def read_result(directory: Path, local_rank: int) -> RankResult | None:
 
 def forget_results(directory: Path) -> None:
     """Remove what earlier ranks have left. The launcher calls it before it starts others."""
-    for path in directory.glob("local_rank_*.json"):
+    for path in directory.glob("local_rank_*"):
         path.unlink(missing_ok=True)
 
 

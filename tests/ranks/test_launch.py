@@ -278,7 +278,13 @@ def test_launch_exits_78_when_no_checkpoint_can_be_kept(tmp_path: Path) -> None:
     arguments = [str(tmp_path / "file" / "checkpoints"), str(tmp_path / "log")]
     with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
         assert running.wait() == 78, running.output
-        assert "cannot be written (Not a directory)" in running.output
+        why = running.report["reason"]
+        assert why.startswith("rank 0: DirectoryError: checkpoint_dir")
+        assert "cannot be written (Not a directory)" in why
+        assert (
+            f"({TINY_MAIN.with_name('tiny.py')}:" in why
+        )  # not a traceback of each rank through our own files
+        assert "Traceback" not in running.output
 
 
 def test_launch_exits_with_the_bug_when_one_rank_of_a_hooked_run_raises(tmp_path: Path) -> None:

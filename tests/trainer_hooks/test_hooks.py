@@ -194,6 +194,7 @@ def test_process_exits_with_78_when_its_set_up_is_wrong(
         node.train(other, exit_on_preempt=True)
     assert raised.value.code == 78
     assert "StateError: " in caplog.text
+    assert "Traceback" not in caplog.text
     node.checkpoints.rename(node.checkpoints.with_name("moved"))
     node.checkpoints.touch()
     with pytest.raises(SystemExit) as raised:

@@ -17,7 +17,12 @@ from trainer_hooks.launch.arguments import is_elastic, ranks_here, understood
 from trainer_hooks.launch.bereaved import PATIENCE_S, REJOIN_S, Bereaved
 from trainer_hooks.launch.crash_loop import code_in_a_row
 from trainer_hooks.launch.environment import raise_file_limit, set_environment
-from trainer_hooks.launch.exit_codes import EXIT_PREEMPTED, MAX_CRASHES, launch_exit_code
+from trainer_hooks.launch.exit_codes import (
+    EXIT_CONFIG,
+    EXIT_PREEMPTED,
+    MAX_CRASHES,
+    launch_exit_code,
+)
 from trainer_hooks.launch.in_force import said_of, stop_in_force
 from trainer_hooks.launch.other_signals import other_signals
 from trainer_hooks.launch.rendezvous import Membership
@@ -25,6 +30,7 @@ from trainer_hooks.launch.report import LaunchReport, nothing_started, summary
 from trainer_hooks.launch.torchrun_end import TorchrunEnd, run_torchrun
 from trainer_hooks.launch.waiting import StopWhileWaiting
 from trainer_hooks.launched import introduce_launcher
+from trainer_hooks.refusal import first_refusal
 from trainer_hooks.results import RESULT_DIR_VARIABLE, read_result
 
 log = logging.getLogger(__name__)
@@ -65,6 +71,7 @@ def launch(
         end = _run_here(options, Path(directory), leave)
         bereaved.close()
         results = [read_result(Path(directory), rank) for rank in range(ranks)]
+        refusal = first_refusal(Path(directory))
     code = launch_exit_code(
         results,
         end.failures,
@@ -72,10 +79,12 @@ def launch(
         has_failed=end.reason is not None,
         is_rendezvous_lost=end.is_rendezvous_lost,
     )
-    said = ""
+    reason, said = summary(results, end.reason), ""
+    if code == EXIT_CONFIG and refusal is not None:
+        reason = f"{refusal} ({end.reason})"
     if end.stopped_by is None or code == EXIT_PREEMPTED:  # Ctrl-C is no crash
         code, said = code_in_a_row(code, results, max_crashes=max_crashes)
-    return LaunchReport(exit_code=code, reason=summary(results, end.reason) + said, results=results)
+    return LaunchReport(exit_code=code, reason=reason + said, results=results)
 
 
 def _run_here(
