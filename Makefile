@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-slow lint format bench lock audit licences wheel sbom deb clean
+.PHONY: help setup demo test test-fast test-slow lint docs format bench lock audit licences wheel sbom deb clean
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ lint: $(READY) ## ruff, mypy, import contracts, spelling
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+docs: $(READY) ## the documentation as a site, in build/site; a link that leads nowhere fails it
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs/site \
+	  --doctree-dir build/doctrees . build/site
 
 format: $(READY) ## let ruff put the code in order
 	$(BIN)/ruff format .

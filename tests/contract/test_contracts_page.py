@@ -36,7 +36,7 @@ def test_page_lists_exactly_the_fields_of_the_golden_file() -> None:
 def test_page_lists_exactly_the_fields_of_the_golden_trainer() -> None:
     """In the order in which the file has them; and the states that there are."""
     golden = json.loads((ROOT / "tests" / "contract" / "trainer_v1.json").read_text())
-    fields = rows("trainers/<id>.json, schema 1")
+    fields = rows("`trainers/<id>.json`, schema 1")
     assert [name for name in fields if name != "field"] == list(golden)
     states = [word for word in re.findall(r"`(\w+)`", fields["state"]) if word != "state"]
     assert states == list(TrainerState)
