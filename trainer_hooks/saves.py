@@ -85,8 +85,7 @@ class Saves:
             self._local = LocalTier(rules.local.path, self._world, self.attempt)
             point = self._local.resume(self._state, rules.root)
             if point is not None:
-                newest = self._local.durable_step
-                return point, newest
+                return point, self._local.durable_step
         point = resume(
             rules.root, self._state, self._world, attempt=self.attempt, verify=Verify(rules.verify)
         )
@@ -154,6 +153,8 @@ class Saves:
         self._cadence.begin(self.resumed_step)
         if self._resumed is not None:
             self._resumed.restore_rng(self._state.seed, self._world.rank)
+        elif self._world.is_coordinator:
+            log.info("FRESH START in %s, first save at step %d", self._rules.root, self.every_steps)
 
     def save_if_due(self, step: int) -> None:
         """Save if the interval is over; all ranks agree on that."""

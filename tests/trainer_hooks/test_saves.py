@@ -1,5 +1,6 @@
 """What a run keeps, gives up and holds on to, over several starts in a world of one."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from trainer_hooks import Keep, TrainerHooks
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.checkpoint.marks import Mark, names_with
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.waste.auto import AutoInterval
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 
@@ -39,6 +41,19 @@ def test_oldest_are_deleted_when_a_run_keeps_only_some(node: Node) -> None:
     """By the time the run has ended."""
     node.train(Run(), until=12, keep=2)
     assert node.committed == [9, 12]
+
+
+@pytest.mark.parametrize(("save_every", "first"), [(3, 3), (AutoInterval(), 10)])
+def test_fresh_start_is_said_when_there_is_no_checkpoint(
+    node: Node, caplog: pytest.LogCaptureFixture, save_every: int | AutoInterval, first: int
+) -> None:
+    """Where, and when there will be one: a mistyped directory would go unseen until then."""
+    caplog.set_level(logging.INFO, "trainer_hooks.saves")
+    node.train(Run(), until=12, save_every=save_every)
+    assert f"FRESH START in {node.checkpoints}, first save at step {first}" in caplog.text
+    caplog.clear()
+    node.train(Run(), until=14, save_every=save_every)
+    assert "FRESH START" not in caplog.text
 
 
 def test_all_are_kept_when_nobody_has_said_otherwise(node: Node) -> None:
