@@ -15,10 +15,13 @@ is what the job calls checkpoint_dir, a path or the URL of a bucket.
   reprieve-trainer stop /shared/run-7 --reason "the GPUs are needed for run-8"
 
 The command waits until the run has heard, which takes seconds, on NFS up to a minute. It does not
-wait for the last save: the exit of the launchers says that this is done. Only the present start of
-the job is stopped. launch does not start again what was stopped so; a scheduler that starts again
-whatever exits with 75 does, so take the job from it first: delete the JobSet, scancel, systemctl
-disable.
+wait for the last save: the exit of the launchers says that this is done. A run can be asked once
+its log says RESUMED or FRESH START; one whose ranks still import is not known yet, and SIGTERM to
+its launchers ends it.
+
+Only the present start of the job is stopped. launch does not start again what was stopped so; a
+scheduler that starts again whatever exits with 75 does, so take the job from it first: delete the
+JobSet, scancel, systemctl disable.
 
   0   the run has heard, and stops
   1   no run is there, it has ended already, or none has heard in time, and is asked no more

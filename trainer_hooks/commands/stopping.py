@@ -20,6 +20,12 @@ from trainer_hooks.waste.left import has_left
 LOOK_EVERY_S = 0.5
 """How often the command looks whether it was heard, in seconds."""
 
+STARTING = (
+    "a run whose ranks are still starting is not known here yet: ask again once its log says "
+    "RESUMED or FRESH START, or send SIGTERM to its launchers"
+)
+"""The launcher does not know the directory, and a rank that still imports PyTorch says nothing."""
+
 DONE = 0
 
 
@@ -33,8 +39,11 @@ def stop_run(options: Namespace, pause: Callable[[float], None] = time.sleep) ->
     """
     root = place_of(options.directory)
     if not root.is_dir():
-        raise ConfigError(f"{root} is no directory")
-    attempt = attempt_to_ask(root)
+        raise ConfigError(f"{root} is no directory; {STARTING}")
+    try:
+        attempt = attempt_to_ask(root)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; {STARTING}") from error
     _refuse_if_over(root, attempt)
     ask(root, attempt, options.reason)
     try:
@@ -75,4 +84,6 @@ def _wait_until_heard(
 def _refuse_if_over(root: Place, attempt: int) -> None:
     """Raise if the attempt has left in order, as its ledger says; one that was killed has not."""
     if isinstance(root, Path) and has_left(root, attempt):
-        raise CheckpointError(f"no run is under way in {root}: attempt {attempt} has ended")
+        raise CheckpointError(
+            f"no run is under way in {root}: attempt {attempt} has ended; {STARTING}"
+        )

@@ -9,7 +9,7 @@ import pytest
 from trainer_hooks import cli
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.stop_request import FOLDER, asked, confirm
-from trainer_hooks.commands.stopping import stop_run
+from trainer_hooks.commands.stopping import STARTING, stop_run
 from trainer_hooks.errors import CheckpointError
 from trainer_hooks.waste import ledger
 from trainer_hooks.waste.records import Begin, Outcome
@@ -93,7 +93,8 @@ def test_run_is_not_asked_when_it_has_ended(root: Path) -> None:
     """At once, and with what has become of it."""
     leave(root, 1)
     leave(root, 2)
-    with pytest.raises(CheckpointError, match=r"no run is under way in .*: attempt 2 has ended"):
+    why = r"no run is under way in .*: attempt 2 has ended; a run whose ranks are still starting"
+    with pytest.raises(CheckpointError, match=why):
         stop_run(options(root), pause=lambda _: pytest.fail("waits"))
     assert not (root / FOLDER).exists()
 
@@ -110,9 +111,11 @@ def test_exit_code_says_who_is_wrong_when_there_is_no_run(
 ) -> None:
     """78 for a path that is none, 1 for a directory that no run has ever been in."""
     assert cli.run(["stop", str(tmp_path / "none")]) == 78
-    assert "is no directory" in capsys.readouterr().err
+    assert f"is no directory; {STARTING}" in capsys.readouterr().err
     assert cli.run(["stop", str(tmp_path)]) == 1
-    assert "no run has ever begun in" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no run has ever begun in" in said
+    assert STARTING in said
 
 
 def test_help_teaches_when_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
