@@ -5,12 +5,15 @@ no reason to waste more.
 """
 
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from trainer_hooks.clock import boottime_s, process_began_ticks
+from trainer_hooks.flag import ROLL_BACK
 from trainer_hooks.phases import Phases, PhaseTimes, spreads
+from trainer_hooks.waste.heard import Urgency
 from trainer_hooks.waste.ledger import Ledger
 from trainer_hooks.waste.records import Begin, Outcome, Part
 from trainer_hooks.waste.tally import Spending, Tally
@@ -41,7 +44,8 @@ class Recorder:
         self._tally: Tally | None = None
         self.on_close: Callable[[], object] = bool
         """Called once the ledger is closed."""
-        self._heard = ""
+        self._heard: set[tuple[str, Urgency]] = set()
+        self._hearing = threading.Lock()  # threads hear of notices, and of what all ranks stop for
         self._heard_stop = ""
         self.stop_heard_at: float | None = None
         """When the newest stop notice was heard of first, in seconds of Unix time."""
@@ -133,9 +137,16 @@ class Recorder:
         """Note that a notice was heard of. Runs in the thread that hears."""
         if is_stop and notice_id != self._heard_stop:
             self._heard_stop, self.stop_heard_at = notice_id, self.now()
-        if self._ledger is not None and notice_id != self._heard:
-            self._heard = notice_id  # a new deadline of it is no new notice
-            self._ledger.note_notice(notice_id)
+        self._write_notice(notice_id, Urgency.STOP if is_stop else Urgency.ADVISORY)
+
+    def note_causes(self, notice_ids: Iterable[str]) -> None:
+        """Note the notices for which all ranks stop: perhaps another node alone has heard of them.
+
+        What a guard of this run asks for is none. Runs in the threads that hear.
+        """
+        for notice_id in notice_ids:
+            if not notice_id.startswith(ROLL_BACK):
+                self._write_notice(notice_id, Urgency.STOP)
 
     def note_slowness(self, score: float, late_s: float) -> None:
         """Note how slow the slowest rank is, and how many seconds of each step that takes."""
@@ -166,6 +177,13 @@ class Recorder:
             self._write_phases(ledger)
             ledger.close(outcome, step)
             self.on_close()
+
+    def _write_notice(self, notice_id: str, urgency: Urgency) -> None:
+        """Write it down once: a new deadline of it is no new notice."""
+        with self._hearing:
+            if self._ledger is not None and (notice_id, urgency) not in self._heard:
+                self._heard.add((notice_id, urgency))
+                self._ledger.note_notice(notice_id, urgency)
 
     def _write_phases(self, ledger: Ledger) -> None:
         known = self._rank_phases or (self.phases.times,)

@@ -242,6 +242,7 @@ class Run:
             own = self._hearing.pending()
             self.guard.arm(self.agreement.deadline_s)
             self.guard.arm(own.deadline_s if own is not None and own.is_stop else None)
+            self.recorder.note_causes(stop.causes)
 
     def _on_peer_lost(self, how: str) -> None:
         """Leave alone: nobody comes to the next collective. Runs in the lifeline's thread."""

@@ -8,11 +8,11 @@ import pytest
 from tests.support.ledgers import begin
 from trainer_hooks import cli
 from trainer_hooks.waste.account import Kind
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.records import (
     Committed,
     End,
-    Heard,
     Outcome,
     Part,
     Saved,

@@ -15,6 +15,7 @@ from tests.support.history import history, steps_done
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
 from trainer_hooks import EXIT_PREEMPTED, latest_committed
+from trainer_hooks.waste.lineage import read_ledger
 
 pytestmark = pytest.mark.ranks
 
@@ -59,7 +60,7 @@ def assert_stopped_together(tiny: Tiny, size: int = 2) -> int:
 def test_ranks_stop_at_one_step_when_one_node_of_two_has_a_notice(
     tiny: Tiny, tmp_path: Path
 ) -> None:
-    """A notice that only rank 1's node knows of stops both."""
+    """A notice that only rank 1's node knows of stops both, and is in rank 0's ledger."""
     tell = at_step(22, 1, lambda: put_flag(nodes(tmp_path)(1)))
     job = start(tiny, tmp_path, in_step=tell, steps=1000)
     assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
@@ -68,6 +69,8 @@ def test_ranks_stop_at_one_step_when_one_node_of_two_has_a_notice(
     checkpoint = latest_committed(tiny.checkpoint_dir)
     assert checkpoint is not None
     assert checkpoint.step == stopped_at
+    [attempt] = read_ledger(tiny.checkpoint_dir)
+    assert [notice.id for notice in attempt.notices] == ["test-notice"]
 
 
 def test_ranks_stop_at_one_step_when_two_nodes_have_notices_at_once(

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trainer_hooks.waste.attempt import Attempt
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import (
     Begin,
     Committed,
     End,
-    Heard,
     Outcome,
     Part,
     Record,

@@ -14,10 +14,12 @@ from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
 from tests.support.training import Run
 from trainer_hooks import recorder
+from trainer_hooks.flag import ROLL_BACK
 from trainer_hooks.phases import Phase
 from trainer_hooks.recorder import NODES_VARIABLE, Recorder
 from trainer_hooks.waste.account import Kind, account, timeline
 from trainer_hooks.waste.attempt import Attempt
+from trainer_hooks.waste.heard import Urgency
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import Outcome, Part
@@ -201,6 +203,25 @@ def test_newest_stop_notice_is_known_when_advice_came_before_it() -> None:
         recorder.note_notice(name, is_stop=True)
         heard_at.append(recorder.stop_heard_at)
     assert heard_at[0] == heard_at[1] != heard_at[2]
+
+
+def test_each_notice_is_noted_once_when_all_ranks_stop_for_those_of_other_nodes(
+    tmp_path: Path,
+) -> None:
+    """Only rank 0 keeps the ledger, and the node that goes need not be its own."""
+    recorder = Recorder()
+    recorder.open(tmp_path, (1, "5f3c"), ranks=2, resumed_step=0)
+    recorder.note_notice("n-1", is_stop=False)
+    recorder.note_notice("n-1", is_stop=True)
+    recorder.note_causes(["n-1", "n-2", f"{ROLL_BACK}7"])
+    recorder.note_notice("n-1", is_stop=False)
+    recorder.close(Outcome.PREEMPTED, 0)
+    (attempt,) = read_ledger(tmp_path)
+    assert [(one.id, one.urgency) for one in attempt.notices] == [
+        ("n-1", Urgency.ADVISORY),
+        ("n-1", Urgency.STOP),
+        ("n-2", Urgency.STOP),
+    ]
 
 
 @pytest.mark.parametrize("load_s", [0.0, 100.0])

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from trainer_hooks.phases import Phase
 from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.phase_spent import PhaseSpent
-from trainer_hooks.waste.records import Begin, Committed, End, Heard, Outcome, Saved, Spent, Steps
+from trainer_hooks.waste.records import Begin, Committed, End, Outcome, Saved, Spent, Steps
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from trainer_hooks.waste.account import Kind, Segment
 from trainer_hooks.waste.attempt import Attempt
+from trainer_hooks.waste.heard import Urgency
 from trainer_hooks.waste.records import Outcome, Part
 
 
@@ -19,7 +20,10 @@ class Interruption:
     outcome: Outcome | None
     """How it left; None: it was killed."""
     noticed_s: float | None
-    """How long before its end a notice was heard of; None: there was none."""
+    """How long before its end a stop notice was heard of; None: there was none."""
+    answered_s: Mapping[str, float]
+    """How long after that notice it had ``stopped`` training, ``committed`` its last checkpoint and
+    ``left``; without what it did not come to."""
     at_step: int
     """Steps that were finished."""
     resumed_step: int
@@ -76,7 +80,8 @@ def _interruptions(
             attempt=number,
             at=last,
             outcome=None if attempt.end is None else attempt.end.outcome,
-            noticed_s=last - attempt.notices[0].at if attempt.notices else None,
+            noticed_s=None if (heard_at := _heard_at(attempt)) is None else last - heard_at,
+            answered_s=dict(_answers(attempt)),
             at_step=attempt.at_step,
             resumed_step=following.begin.resumed_step,
             rework_gpu_s=spent.get((number, Kind.REWORK), 0.0),
@@ -85,3 +90,20 @@ def _interruptions(
             back_s=back - last,
             parts_s=parts_s.get(after, {}),
         )
+
+
+def _heard_at(attempt: Attempt) -> float | None:
+    return next((one.at for one in attempt.notices if one.urgency is Urgency.STOP), None)
+
+
+def _answers(attempt: Attempt) -> Iterator[tuple[str, float]]:
+    """Yield what an attempt did for its notice, and how long after it."""
+    heard_at, end = _heard_at(attempt), attempt.end
+    if heard_at is None or end is None:
+        return  # who was killed may have been on its way anywhere
+    stopped_at = attempt.steps[-1].ended if attempt.steps else attempt.begin.at
+    yield "stopped", max(0.0, stopped_at - heard_at)
+    committed_at = max((commit.at for commit in attempt.commits), default=0.0)
+    if committed_at >= heard_at:
+        yield "committed", committed_at - heard_at
+    yield "left", max(0.0, end.at - heard_at)

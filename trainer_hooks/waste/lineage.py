@@ -8,13 +8,13 @@ from trainer_hooks.untrusted import read_plain_file
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.clock_set_back import in_sequence
 from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
     Begin,
     Committed,
     End,
-    Heard,
     Record,
     Saved,
     Spent,

@@ -11,7 +11,7 @@ part    part, began, ended: a part of the restart, or waiting for capacity
 steps   first, end, began, ended, straggler_s: the steps from first up to, not including, end
 save    step, began, ended, waited_s: the stall of a save of the state after ``step`` steps
 commit  step, at: that save has become a checkpoint
-notice  at, id: a stop or advice was heard of
+notice  at, id, urgency: a stop or advice was heard of
 finding at, guard, step, text: a guard has found something
 phase   at, phase, steps, ranks, median_s, most_s, rank: what a phase of all steps so far has taken
 end    at, outcome, step: this attempt has left by itself
@@ -25,6 +25,7 @@ from typing import TypeAlias
 
 from trainer_hooks.untrusted import Json
 from trainer_hooks.waste.found import Found, found_from_json
+from trainer_hooks.waste.heard import Heard, heard_from_json
 from trainer_hooks.waste.phase_spent import PhaseSpent, phase_from_json
 
 SCHEMA = 1
@@ -126,14 +127,6 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """A notice was heard of."""
-
-    at: float
-    id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """An attempt leaves by itself."""
 
@@ -212,8 +205,6 @@ def _rest_from_json(data: Json) -> Record | None:
             step
         ) and _is_time(at):
             return Committed(step=step, at=at)
-        case {"what": "notice", "at": int() | float() as at, "id": str(id_)} if _is_time(at):
-            return Heard(at=at, id=id_)
         case {
             "what": "end",
             "at": int() | float() as at,
@@ -221,7 +212,7 @@ def _rest_from_json(data: Json) -> Record | None:
             "step": int(step),
         } if outcome in set(Outcome) and _are_numbers(step) and _is_time(at):
             return End(at=at, outcome=Outcome(outcome), step=step)
-    return found_from_json(data) or phase_from_json(data)
+    return heard_from_json(data) or found_from_json(data) or phase_from_json(data)
 
 
 _NAMES: dict[type[Record], str] = {

@@ -90,6 +90,7 @@ def _interruption(interruption: Interruption) -> Mapping[str, object]:
         "at": interruption.at,
         "outcome": interruption.outcome or "killed",
         "noticed_s": interruption.noticed_s,
+        "answered_s": dict(interruption.answered_s),
         "at_step": interruption.at_step,
         "resumed_step": interruption.resumed_step,
         "lost_steps": interruption.lost_steps,

@@ -140,6 +140,9 @@ def _interrupted(report: Report) -> Iterator[str]:
     )
     for interruption in report.interruptions[-SHOWN:]:
         yield _line(interruption)
+        if interruption.answered_s:
+            stages = interruption.answered_s.items()
+            yield "    after the notice " + ", ".join(f"{what} {duration(s)}" for what, s in stages)
         if interruption.parts_s:
             parts = interruption.parts_s.items()
             yield "    back by " + ", ".join(f"{part} {duration(took)}" for part, took in parts)

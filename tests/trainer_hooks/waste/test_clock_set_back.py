@@ -12,8 +12,9 @@ from tests.support.planned import planned, said
 from trainer_hooks.waste.account import Kind, account, timeline
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.clock_set_back import in_sequence
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.lineage import read_ledger
-from trainer_hooks.waste.records import Committed, End, Heard, Outcome, Saved, Steps
+from trainer_hooks.waste.records import Committed, End, Outcome, Saved, Steps
 
 HOUR_S = 3600.0
 

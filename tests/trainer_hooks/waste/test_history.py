@@ -8,9 +8,10 @@ from tests.support.ledgers import begin, example
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.account import timeline
 from trainer_hooks.waste.attempt import Attempt
+from trainer_hooks.waste.heard import Heard, Urgency
 from trainer_hooks.waste.history import History, history
 from trainer_hooks.waste.interruptions import Interruption, interruptions
-from trainer_hooks.waste.records import End, Outcome, Part, Steps
+from trainer_hooks.waste.records import Committed, End, Outcome, Part, Saved, Steps
 
 
 def measured(*attempts: Attempt) -> History:
@@ -83,6 +84,7 @@ def test_every_interruption_has_its_cost_when_a_run_is_told(tmp_path: Path) -> N
         at=1198,
         outcome=Outcome.PREEMPTED,
         noticed_s=8,
+        answered_s={"stopped": 7, "left": 8},
         at_step=17,
         resumed_step=10,
         rework_gpu_s=8 * 70,
@@ -95,5 +97,28 @@ def test_every_interruption_has_its_cost_when_a_run_is_told(tmp_path: Path) -> N
     assert list(first.parts_s) == [Part.AWAY, Part.WAITING, Part.INIT, Part.LOAD]
     assert sum(first.parts_s.values()) == pytest.approx(first.back_s)
     assert (first.lost_steps, second.lost_steps) == (7, 4)
-    assert (second.outcome, second.noticed_s) == (None, None)
+    assert (second.outcome, second.noticed_s, second.answered_s) == (None, None, {})
     assert second.cost_gpu_s == pytest.approx(8 * 40 + 4 * 102)
+
+
+def test_answer_counts_from_the_stop_notice_when_advice_came_long_before() -> None:
+    """To the last step, to the commit of the save at the stop, and to the end."""
+    first = Attempt(
+        begin=begin(1, 1000),
+        steps=[Steps(first=0, end=9, began=1010, ended=1100)],
+        saves=[Saved(step=9, began=1100, ended=1101)],
+        commits=[Committed(step=5, at=1060), Committed(step=9, at=1104)],
+        notices=[
+            Heard(at=1020, id="advice", urgency=Urgency.ADVISORY),
+            Heard(at=1098, id="reclaim"),
+            Heard(at=1099, id="another node's"),
+        ],
+        end=End(at=1105, outcome=Outcome.PREEMPTED, step=9),
+    )
+    last = Attempt(begin=begin(2, 1200, resumed_step=9))
+    (found,) = interruptions([first, last], timeline([first, last]))
+    assert found.noticed_s == 7
+    assert found.answered_s == {"stopped": 2, "committed": 6, "left": 7}
+    first.end = None
+    (killed,) = interruptions([first, last], timeline([first, last]))
+    assert (killed.noticed_s, killed.answered_s) == (6, {})

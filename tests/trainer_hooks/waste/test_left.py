@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger import FOLDER
 from trainer_hooks.waste.left import has_left
-from trainer_hooks.waste.records import End, Heard, Outcome, to_json
+from trainer_hooks.waste.records import End, Outcome, to_json
 
 END = json.dumps(to_json(End(at=9.0, outcome=Outcome.FINISHED, step=5))).encode()
 NOTICE = json.dumps(to_json(Heard(at=8.0, id="x"))).encode()

@@ -10,8 +10,9 @@ import pytest
 from tests.support.ledgers import begin, example, write
 from trainer_hooks import cli
 from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger import FOLDER
-from trainer_hooks.waste.records import Committed, Heard, Record, Saved, to_json
+from trainer_hooks.waste.records import Committed, Record, Saved, to_json
 
 SHORT = ["plan", "--job-mtbi", "2250", "--stall", "8", "--runs", "40", "--nodes", "4"]
 PRICED = ["--on-demand-price", "4", "--spot-price", "1.6"]

@@ -10,11 +10,11 @@ from tests.support.ledgers import begin
 from trainer_hooks.phases import Phase
 from trainer_hooks.untrusted import Json
 from trainer_hooks.waste.found import Found
+from trainer_hooks.waste.heard import Heard, Urgency
 from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
     Committed,
     End,
-    Heard,
     Outcome,
     Part,
     Record,
@@ -31,7 +31,7 @@ RECORDS: list[Record] = [
     Steps(first=3, end=9, began=1.0, ended=2.5, straggler_s=0.5),
     Saved(step=9, began=2.5, ended=3.0),
     Committed(step=9, at=4.0),
-    Heard(at=5.0, id="n-1"),
+    Heard(at=5.0, id="n-1", urgency=Urgency.ADVISORY),
     Found(at=5.5, guard="straggler", step=8, text="rank 1 by 30 ms a step"),
     PhaseSpent(at=5.75, phase=Phase.DATA, steps=9, ranks=2, median_s=1.0, most_s=1.5, rank=1),
     End(at=6.0, outcome=Outcome.PREEMPTED, step=9),
@@ -51,7 +51,8 @@ def test_record_is_refused_when_a_field_is_missing_or_another_kind(record: Recor
     """Each field in turn."""
     written = to_json(record)
     for name in written:
-        assert from_json({key: value for key, value in written.items() if key != name}) is None
+        without = {key: value for key, value in written.items() if key != name}
+        assert (from_json(without) is None) is (name != "urgency"), "earlier versions had none"
         odds: list[Json] = [None, [], {}, True, math.nan]
         for odd in odds:
             assert from_json({**written, name: odd}) is None, (name, odd)
@@ -66,6 +67,8 @@ def test_record_is_refused_when_a_field_is_missing_or_another_kind(record: Recor
         {"what": "save", "step": 10**16, "began": 1, "ended": 2},
         {"what": "commit", "step": 1, "at": 1e12},
         {"what": "part", "part": "lunch", "began": 1, "ended": 2},
+        {"what": "notice", "at": 1, "id": "n-1", "urgency": "soon"},
+        {"what": "notice", "at": 1e12, "id": "n-1"},
         {"what": "end", "at": 1, "outcome": "bored", "step": 1},
         {**to_json(RECORDS[0]), "schema": 2},
         {**to_json(RECORDS[0]), "gpus": -1},

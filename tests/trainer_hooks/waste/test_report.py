@@ -105,6 +105,7 @@ def test_report_shows_what_guards_have_found_when_they_have(
     assert report["interruptions"][0]["parts_s"] == pytest.approx(
         {"away": 22, "waiting": 30, "init": 8, "load": 7}
     )
+    assert "after the notice stopped 7 s, left 8 s" in text
     assert "back by away 22 s, waiting 30 s, init 8 s, load 7 s" in text
     assert len(attempts) == 3
 
