@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.cloud import Node
 from tests.support.launching import descendants, launch, wait_until
-from tests.support.prometheus import MONITORING, Prometheus, free_port, program, prometheus
+from tests.support.ports import quiet_port
+from tests.support.prometheus import MONITORING, Prometheus, program, prometheus
 from tests.support.rehearsed_trainer import RehearsedTrainer
 from trainer_hooks.status import TrainerState
 
@@ -26,7 +27,7 @@ TRAIN_GPT = Path(__file__).parents[2] / "examples" / "train_gpt.py"
 def watched(directory: Path) -> Iterator[tuple[Node, Prometheus]]:
     """Run a simulated cloud, a watcher, and a Prometheus that scrapes it."""
     program("prometheus")
-    port = free_port()
+    port = quiet_port()
     node = Node(directory=directory, options=(f"--listen=127.0.0.1:{port}",))
     (node.run_dir / "trainers").mkdir(parents=True)
     with node, prometheus(directory / "prometheus", f"127.0.0.1:{port}") as server:

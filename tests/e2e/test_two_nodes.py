@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.flags import put_flag, remove_flag
-from tests.support.launching import Launch, free_port, launch, wait_until
+from tests.support.launching import Launch, launch, wait_until
+from tests.support.ports import quiet_port
 from trainer_hooks import latest_committed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -40,7 +41,7 @@ def start(tmp_path: Path, node: int, port: int) -> Launch:
 @pytest.mark.parametrize("taken", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_both_launchers_exit_75_when_one_node_is_taken(tmp_path: Path, taken: int) -> None:
     """Whichever node is taken, the rendezvous' host or the other, both leave with 75."""
-    port = free_port()
+    port = quiet_port()
     run_dir = tmp_path / f"node_{taken}" / "run"
     run_dir.mkdir(parents=True)
     with start(tmp_path, 0, port) as first, start(tmp_path, 1, port) as second:
@@ -51,7 +52,7 @@ def test_both_launchers_exit_75_when_one_node_is_taken(tmp_path: Path, taken: in
         steps = {report["results"][0]["step"] for report in (first.report, second.report)}
         assert len(steps) == 1
     remove_flag(run_dir)
-    port = free_port()
+    port = quiet_port()
     with start(tmp_path, 0, port) as first, start(tmp_path, 1, port) as second:
         assert (first.wait(), second.wait()) == (0, 0), first.output + second.output
     checkpoint = latest_committed(tmp_path / "checkpoints")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.deaf import deafen
-from tests.support.launching import Launch, descendants, free_port, launch, wait_until
+from tests.support.launching import Launch, descendants, launch, wait_until
+from tests.support.ports import quiet_port
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
 from tests.support.two_machines import INTERFACE, Machine, two_machines
@@ -102,7 +103,7 @@ def test_launcher_exits_76_when_the_other_machine_vanishes(
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", INTERFACE)
     (tmp_path / "log").mkdir()
     (tmp_path / "long.py").write_text(LONG)
-    port = free_port()
+    port = quiet_port()
     with (
         two_machines() as machines,
         start(tmp_path, 0, machines[0], machines[0], port) as first,

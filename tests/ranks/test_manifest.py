@@ -1,13 +1,13 @@
 """The command of a rendered manifest, run as two pods would run it."""
 
 import signal
-import socket
 from pathlib import Path
 
 import pytest
 
 from tests.support.launching import Launch, launch, wait_until
 from tests.support.manifests import one, pod_of, rendered, request
+from tests.support.ports import quiet_port
 from trainer_hooks.manifest.render import Form
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(120)]
@@ -45,19 +45,11 @@ def pod(tmp_path: Path, index: int, port: int) -> Launch:
     return launch(tmp_path / f"pod_{index}", script, str(tmp_path), ranks=1, options=options)
 
 
-def free_port() -> int:
-    """Return a port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.mark.slow
 def test_both_pods_exit_75_when_the_kubelet_ends_the_first(tmp_path: Path) -> None:
     """Which is what the failure policies wait for; the pod that all meet at starts last."""
     (tmp_path / "log").mkdir()
-    port = free_port()
+    port = quiet_port()
     with pod(tmp_path, 1, port) as second, pod(tmp_path, 0, port) as first:
         wait_until(lambda: len(list((tmp_path / "log").iterdir())) == 2, "both ranks to train")
         first.process.send_signal(signal.SIGTERM)

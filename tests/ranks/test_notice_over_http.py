@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.flags import put_flag
 from tests.support.history import steps_done
-from tests.support.ranks import _free_port, start_ranks
+from tests.support.ports import quiet_port
+from tests.support.ranks import start_ranks
 from tests.support.telling_watcher import telling_watcher
 from tests.support.tiny import Tiny
 from tests.support.waiting import wait_until
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.ranks
 
 def test_ranks_stop_at_one_step_when_one_is_told_by_http_and_one_by_file(tmp_path: Path) -> None:
     """Two notices in one moment, and a watcher that comes up after the rank that asks it."""
-    port, run_dir = _free_port(), tmp_path / "run_1"
+    port, run_dir = quiet_port(), tmp_path / "run_1"
     (tmp_path / "log").mkdir()
     run_dir.mkdir()
     save_every = 10

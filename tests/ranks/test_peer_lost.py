@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.launching import Launch, descendants, free_port, launch, wait_until
+from tests.support.launching import Launch, descendants, launch, wait_until
+from tests.support.ports import quiet_port
 
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(180)]
 
@@ -25,7 +26,7 @@ def start(tmp_path: Path, node: int, port: int, *fail_at: str) -> Launch:
 def test_launcher_exits_76_when_the_other_node_is_gone(tmp_path: Path, gone: int) -> None:
     """All its processes at once, the rendezvous' host or the other; the survivor says why."""
     (tmp_path / "log").mkdir()
-    port = free_port()
+    port = quiet_port()
     with start(tmp_path, 0, port) as first, start(tmp_path, 1, port) as second:
         log = tmp_path / "log" / "rank_0.jsonl"
         wait_until(lambda: log.exists() and log.read_text().count("\n") > 3, "step 3")
@@ -38,7 +39,7 @@ def test_launcher_exits_76_when_the_other_node_is_gone(tmp_path: Path, gone: int
 def test_launcher_exits_with_its_own_code_when_its_rank_has_crashed(tmp_path: Path) -> None:
     """The node with the bug says 1, which is counted; the one that lost it says 76."""
     (tmp_path / "log").mkdir()
-    port = free_port()
+    port = quiet_port()
     with start(tmp_path, 0, port, "5") as first, start(tmp_path, 1, port, "5") as second:
         codes = [running.wait(90) for running in (first, second)]
         ranks = [running.report["results"][0]["rank"] for running in (first, second)]

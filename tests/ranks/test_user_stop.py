@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.history import steps_done
-from tests.support.launching import EXECUTABLE, Launch, free_port, launch, wait_until
+from tests.support.launching import EXECUTABLE, Launch, launch, wait_until
+from tests.support.ports import quiet_port
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
 from trainer_hooks import EXIT_PREEMPTED, latest_committed, request_follower
@@ -67,7 +68,7 @@ def test_launchers_of_all_nodes_exit_75_when_a_user_asks(tmp_path: Path) -> None
     (tmp_path / "log").mkdir()
     script = tmp_path / "long.py"
     script.write_text(LONG)
-    port = free_port()
+    port = quiet_port()
 
     def start(node: int) -> Launch:
         options = ["--nnodes=2", f"--node-rank={node}", "--rdzv-backend=c10d", "--rdzv-id=user"]

@@ -2,28 +2,17 @@
 
 import itertools
 import json
-import random
-import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.elastic_main import GLOBAL_BATCH, SAMPLES, SEED
 from tests.support.launching import Launch, launch, wait_until
+from tests.support.ports import quiet_port
 from trainer_hooks import ResumableSampler
 from trainer_hooks.agreements import AgreementName
 
 MAIN = Path(__file__).with_name("elastic_main.py")
 STEPS = 700
-
-
-def quiet_port() -> int:
-    """Return a port nobody listens on, nor is given for a connection before it is used."""
-    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    while True:
-        port = random.randrange(10_000, first)  # noqa: S311 - no secret
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)):
-                return port
 
 
 @dataclass(frozen=True, kw_only=True)

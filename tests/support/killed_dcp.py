@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import torch.distributed as dist
 from torch.distributed import HashStore
 
 from tests.support.killed_job import KEEP, forked
+from tests.support.ports import quiet_port
 from tests.support.training import Run
 from tests.support.watched_calls import Crash, Victim, watch
 from trainer_hooks.checkpoint.commit import start_attempt
@@ -57,7 +57,7 @@ class Told:
 def run_job(url: str, crash: Crash | None) -> Told:
     """Run the job at a place; return once all of it has ended."""
     told, tell = os.pipe()
-    port = _free_port()
+    port = quiet_port()
     rank = forked(lambda: _Rank(1, url, tell, crash).live(port), keep={tell})
     first = forked(lambda: _Rank(0, url, tell, crash, rank).live(port), keep={tell})
     os.close(tell)
@@ -172,10 +172,3 @@ def _trained(step: int) -> Run:
     run = Run()
     run.step(step // EVERY)
     return run
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

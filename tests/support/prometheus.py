@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -16,6 +15,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs would be one more dependency for few tests
 from lab.child import end
+
+from tests.support.ports import quiet_port
 
 MONITORING = Path(__file__).parents[2] / "deploy" / "monitoring"
 RULES = MONITORING / "rules.yaml"
@@ -99,7 +100,7 @@ class Prometheus:
 @contextmanager
 def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
     """Run one in the block that scrapes ``target`` by the hurried rules."""
-    binary, port = program("prometheus"), free_port()
+    binary, port = program("prometheus"), quiet_port()
     directory.mkdir()
     (directory / "rules.yaml").write_text(hurried_rules())
     scraped = {"job_name": "reprieve-watcher", "static_configs": [{"targets": [target]}]}
@@ -124,13 +125,6 @@ def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
         yield running
     finally:
         end(process)
-
-
-def free_port() -> int:
-    """Return a port that is free: Prometheus does not say which one it has taken at port 0."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _wait_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -3,7 +3,6 @@
 import base64
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,8 @@ from typing import IO, Any
 import aiohttp
 import pytest
 from lab.child import end
+
+from tests.support.ports import quiet_port
 
 _JAR = "platform/pubsub-emulator/lib/cloud-pubsub-emulator-*-all.jar"
 _ROOTS = (Path("/usr/lib/google-cloud-sdk"), Path("/usr/share/google-cloud-sdk"))
@@ -75,7 +76,7 @@ def pubsub_emulator() -> Iterator[Emulator]:
     if java is None or jar is None:
         pytest.skip("the Pub/Sub emulator of the Google Cloud CLI, or Java, is not installed")
     with tempfile.TemporaryFile("w+") as log:
-        arguments = ["-Xmx256m", "-jar", str(jar), "--host=127.0.0.1", f"--port={_free_port()}"]
+        arguments = ["-Xmx256m", "-jar", str(jar), "--host=127.0.0.1", f"--port={quiet_port()}"]
         process = subprocess.Popen([java, *arguments], stdout=subprocess.DEVNULL, stderr=log)
         try:
             yield Emulator(f"http://127.0.0.1:{_port(log)}")
@@ -87,13 +88,6 @@ def _jar() -> Path | None:
     gcloud = shutil.which("gcloud")
     roots = [Path(gcloud).resolve().parents[1], *_ROOTS] if gcloud else list(_ROOTS)
     return next((jar for root in roots for jar in root.glob(_JAR)), None)
-
-
-def _free_port() -> int:
-    """Return a port that is free: with port 0 the emulator does not say which one it has taken."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _port(log: IO[str]) -> str:

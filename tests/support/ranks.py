@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import sys
 import time
 import traceback
@@ -13,6 +12,8 @@ from typing import NoReturn
 
 import torch
 import torch.distributed as dist
+
+from tests.support.ports import quiet_port
 
 
 @dataclass(kw_only=True)
@@ -50,7 +51,7 @@ class Job:
 def start_ranks(size: int, main: Callable[[int], None], directory: Path) -> Job:
     """Fork ``size`` ranks that run ``main(rank)`` in one gloo world."""
     directory.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
+    port = quiet_port()
     logs = [directory / f"rank_{rank}_{port}.txt" for rank in range(size)]
     pids = []
     for rank, log in enumerate(logs):
@@ -87,10 +88,3 @@ def _run(rank: int, size: int, port: int, main: Callable[[int], None], log: Path
     finally:
         sys.stdout.flush()
         os._exit(code)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

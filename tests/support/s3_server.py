@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.support.ports import quiet_port, quiet_ports
 from trainer_hooks.checkpoint.place import ObjectPlace, place_of
 
 _BIN = Path(sys.executable).parent
@@ -41,7 +42,7 @@ def seaweedfs(directory: Path) -> Iterator[str]:
 @contextmanager
 def weed_server(directory: Path, *, volume_mb: int, volumes: int) -> Iterator[str]:
     """Run it with volumes of a size, at most so many, and no bucket; yield its endpoint."""
-    s3, master, volume, filer, *of_grpc = _free_ports(8)
+    s3, master, volume, filer, *of_grpc = quiet_ports(8)
     identity = {
         "name": "test",
         "credentials": [{"accessKey": _KEY, "secretKey": _SECRET}],
@@ -65,7 +66,7 @@ def weed_server(directory: Path, *, volume_mb: int, volumes: int) -> Iterator[st
 @contextmanager
 def rclone(directory: Path) -> Iterator[str]:
     """Run rclone over a directory, which takes every put for an unconditional one."""
-    (port,) = _free_ports(1)
+    port = quiet_port()
     data = directory / "data"
     (data / BUCKET).mkdir(parents=True)
     command = [
@@ -124,13 +125,3 @@ def _answers(port: int) -> bool:
             return bool(found.getsockname() != found.getpeername())
     except OSError:
         return False
-
-
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
