@@ -1,10 +1,15 @@
 """Settings that every test needs before anything else is imported."""
 
+import asyncio
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
+
+from tests.support.attentive_loop import AttentiveLoop
+from tests.support.ports import quiet_port
 
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -15,6 +20,21 @@ os.environ.pop("REPRIEVE_NOTICE_URL", None)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Let each asynchronous test have a loop on which no short limit ends what is only late."""
+    return {"attentive": AttentiveLoop}
+
+
+def pytest_collection_finish() -> None:
+    """Keep what has been collected out of each later garbage collection.
+
+    It stays to the end, and to go through all of it would hold up the process, limits and clocks
+    and all, for half a second each time; so would the pages that each forked rank had to copy.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +51,12 @@ def signals_as_before() -> Iterator[None]:
 def _signals() -> tuple[object, ...]:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     return (mask, *(signal.getsignal(number) for number in _STOP))
+
+
+@pytest.fixture
+def unused_tcp_port() -> int:
+    """Return a port where nobody listens; pytest-asyncio's own may be given to others."""
+    return quiet_port()
 
 
 @pytest.fixture(scope="session")
