@@ -107,7 +107,7 @@ def be_interrupted(root: Path, gaps_s: Sequence[float]) -> Chosen:
 
 
 def first_of_attempt(root: Path, attempt: int) -> Checkpoint:
-    """Wait for the first checkpoint that an attempt commits.
+    """Wait for the first checkpoint that an attempt commits, and until its ledger has it.
 
     Raises:
         RuntimeError: It takes too long.
@@ -115,8 +115,9 @@ def first_of_attempt(root: Path, attempt: int) -> Checkpoint:
     end_s = time.monotonic() + CHOICE_LIMIT_S
     while time.monotonic() < end_s:
         newest = latest_committed(root)
-        if newest is not None and newest.marker.name.attempt.number == attempt:
-            return newest
+        is_its_own = newest is not None and newest.marker.name.attempt.number == attempt
+        if newest is not None and is_its_own and read_ledger(root)[-1].commits:
+            return newest  # the ledger, where D is taken from, has it a moment after the marker
         time.sleep(0.05)
     raise RuntimeError(f"attempt {attempt} has committed nothing within {CHOICE_LIMIT_S:.0f} s")
 
