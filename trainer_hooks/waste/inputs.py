@@ -8,6 +8,7 @@ from enum import StrEnum
 from trainer_hooks.errors import ConfigError
 from trainer_hooks.waste.choice import Limits
 from trainer_hooks.waste.emergency import Save
+from trainer_hooks.waste.estimate import Dispersion
 from trainer_hooks.waste.interval import Costs
 
 
@@ -87,6 +88,8 @@ class Inputs:
     """The part of the paid time beyond which the design should change, and not the interval."""
     mtbi_range_s: tuple[float, float] | None = None
     """M is between these with a chance of 90 %, if it was measured."""
+    dispersion: Dispersion | None = None
+    """Whether the interruptions came at random, if M was measured and that can be said."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """By the letter, C, D, R or M, or by the name of the flag."""
 

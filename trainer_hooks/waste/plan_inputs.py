@@ -88,6 +88,7 @@ def inputs_from(
         local=_local(options),
         waste_limit=options.waste_limit,
         mtbi_range_s=_range_s(run) if is_measured else None,
+        dispersion=run.history.dispersion if is_measured and run is not None else None,
         origins=origins.noted,
     )
 

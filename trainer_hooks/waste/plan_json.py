@@ -1,6 +1,7 @@
 """A plan for programs. Times are seconds, sizes bytes, shares from 0 to 1."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TypeAlias
 
 from trainer_hooks.waste.article import PRODUCTIVE_GPU_HOURS, Row
@@ -114,6 +115,7 @@ def _inputs(inputs: Inputs) -> Out:
         "gpus_per_node": inputs.gpus_per_node,
         "state_bytes": inputs.limits.state_bytes,
         "job_mtbi_90_percent_s": inputs.mtbi_range_s,
+        "dispersion": None if inputs.dispersion is None else asdict(inputs.dispersion),
         "prices": None
         if inputs.prices is None
         else {
@@ -171,6 +173,7 @@ def _replayed(replayed: Replayed) -> Out:
         "node_losses": replayed.node_losses,
         "largest_loss": replayed.largest_loss,
         "job_mtbi_s": replayed.own_mtbi_s,
+        "dispersion": None if replayed.dispersion is None else asdict(replayed.dispersion),
         "node_mtbi_hours": replayed.node_mtbi_hours,
         "losses": _replay(replayed.losses),
         "exact_wasted_fraction": replayed.exact_wasted_fraction,

@@ -8,7 +8,7 @@ from trainer_hooks.waste.levels import TwoLevels
 from trainer_hooks.waste.levers import Lever
 from trainer_hooks.waste.plan import Judgement, Plan
 from trainer_hooks.waste.played import PARTS, Chance, Replayed
-from trainer_hooks.waste.words import amount, bar, digits, duration, share, size
+from trainer_hooks.waste.words import amount, bar, digits, duration, regularity, share, size
 
 _WHY = {
     Bound.OPTIMUM: "the exact optimum",
@@ -65,6 +65,8 @@ def _inputs(inputs: Inputs) -> Iterator[str]:
     if inputs.mtbi_range_s is not None:
         low, high = map(duration, inputs.mtbi_range_s)
         yield f"     M is between {low} and {high}, with a chance of 90 %"
+    if inputs.dispersion is not None:
+        yield f"     {regularity(inputs.dispersion)}"
     assumed = [name for name, origin in origins.items() if origin is Origin.ASSUMED]
     if more := [name for name in assumed if len(name) > 1]:
         yield f"  assumed too: {', '.join(more)}"
@@ -186,6 +188,8 @@ def _replayed(replayed: Replayed) -> Iterator[str]:
         f"  {replayed.events} interruptions took {replayed.node_losses} nodes, "
         f"{replayed.largest_loss} at once at most; M was {duration(replayed.own_mtbi_s)}"
     )
+    if replayed.dispersion is not None:
+        yield f"  {regularity(replayed.dispersion)}"
     low, high = replayed.losses.wasted_range
     yield (
         f"  replayed at this plan's M: {share(replayed.losses.wasted_fraction)} wasted "

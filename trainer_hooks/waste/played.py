@@ -1,9 +1,11 @@
 """What chance and traces make of a plan: the parts of its output that take a while."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from trainer_hooks.errors import ConfigError
+from trainer_hooks.waste.estimate import Dispersion, Uptime, dispersion
 from trainer_hooks.waste.inputs import Inputs
 from trainer_hooks.waste.interval import Split, slowdown, young_s
 from trainer_hooks.waste.levels import pair_loss_probability
@@ -124,6 +126,8 @@ class Replayed:
     largest_loss: int
     own_mtbi_s: float
     """Between its distinct interruptions, before its time axis was scaled to the plan's M."""
+    dispersion: Dispersion | None
+    """Whether they came at random; None where there are too few to say."""
     node_mtbi_hours: float
     losses: Replay
     """At the plan's M and interval."""
@@ -163,6 +167,7 @@ def replay(plan: Plan, trace: Trace, assumed: Assumed) -> Replayed:
         node_losses=sum(lost),
         largest_loss=max(lost),
         own_mtbi_s=trace.span_s / len(lost),
+        dispersion=dispersion(uptimes(trace)),
         node_mtbi_hours=trace.node_hours / sum(lost),
         losses=losses,
         exact_wasted_fraction=1 - 1 / slowdown(costs, plan.interval_s),
@@ -172,6 +177,15 @@ def replay(plan: Plan, trace: Trace, assumed: Assumed) -> Replayed:
         capacity_share=trace.share_with(size.least_nodes),
         capacity=replay_capacity(trace, costs, plan.interval_s, size, phases),
     )
+
+
+def uptimes(trace: Trace) -> list[Uptime]:
+    """Return the stretches between a trace's interruptions, the first and the last to its ends."""
+    at_s = [0.0, *(loss.at_s for loss in trace.losses), trace.span_s]
+    return [
+        Uptime(running_s=end - begin, is_interrupted=number < len(at_s) - 1)
+        for number, (begin, end) in enumerate(pairwise(at_s), 1)
+    ]
 
 
 def _independent(inputs: Inputs, ratio: float) -> float:

@@ -1,6 +1,7 @@
 """A report for programs. Instants are Unix time, shares from 0 to 1."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from trainer_hooks.waste.interruptions import Interruption
 from trainer_hooks.waste.pauses import Pause
@@ -47,13 +48,7 @@ def report_json(report: Report) -> Mapping[str, object]:
             },
             "interval_bound": choice.bound,
         },
-        "dispersion": None
-        if history.dispersion is None
-        else {
-            "gaps_cv": history.dispersion.gaps_cv,
-            "fano": history.dispersion.fano,
-            "is_over_dispersed": history.dispersion.is_over_dispersed,
-        },
+        "dispersion": None if history.dispersion is None else asdict(history.dispersion),
         "checkpoints": {
             "saves": report.health.saves,
             "commits": report.health.commits,

@@ -9,7 +9,7 @@ from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.interruptions import Interruption
 from trainer_hooks.waste.records import Outcome
 from trainer_hooks.waste.report import Report
-from trainer_hooks.waste.words import amount, bar, digits, duration, share
+from trainer_hooks.waste.words import amount, bar, digits, duration, regularity, share
 
 THIRD = 1 / 3
 
@@ -109,11 +109,7 @@ def _measured(report: Report) -> Iterator[str]:
     yield f"  R  {duration(costs.restart_s):<9} restart, of {len(history.restarts_s)}"
     yield f"  they ask for a save every {duration(choice.chosen_s)} of training ({choice.bound})"
     if history.dispersion is not None:
-        at_random = "cluster" if history.dispersion.is_over_dispersed else "come at random"
-        yield (
-            f"  interruptions {at_random}: CV of gaps {digits(history.dispersion.gaps_cv)}, "
-            f"Fano factor {digits(history.dispersion.fano)}"
-        )
+        yield f"  {regularity(history.dispersion)}"
 
 
 def _checkpoints(report: Report) -> Iterator[str]:

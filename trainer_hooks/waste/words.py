@@ -1,5 +1,7 @@
 """How figures are said to people: durations, sizes, shares and bars."""
 
+from trainer_hooks.waste.estimate import Dispersion
+
 _TIMES = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _SIZES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -38,6 +40,14 @@ def digits(value: float) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def regularity(found: Dispersion) -> str:
+    """Say whether interruptions come at random."""
+    how = "cluster" if found.is_over_dispersed else "come at random"
+    return (
+        f"interruptions {how}: CV of gaps {digits(found.gaps_cv)}, Fano factor {digits(found.fano)}"
+    )
 
 
 def bar(fraction: float) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.planned import planned
+from tests.support.planned import planned, said
 from trainer_hooks import cli
 from trainer_hooks.errors import ConfigError, UntrustedFileError
 from trainer_hooks.waste.estimate import Uptime
@@ -94,3 +94,14 @@ def test_command_is_refused_when_its_log_is_not_there_or_one_of_two(
     both = ["plan", "--ledger", str(tmp_path), "--pilot", str(log(tmp_path))]
     assert cli.run(both) == 78
     assert "give one of them" in capsys.readouterr().err
+
+
+def test_plan_says_whether_interruptions_cluster_when_a_pilot_had_many(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten within half an hour, and a day of quiet after them; not so of one an hour."""
+    for gap_s, said_of_it in ((180, "interruptions cluster"), (3600, "come at random")):
+        downs = [f"{gap_s * n},down\n{gap_s * n + 60},running\n" for n in range(1, 11)]
+        text = f"0,running\n100,stall,8\n{''.join(downs)}126400,done\n"
+        pilot = str(log(tmp_path, text))
+        assert said_of_it in said(capsys, "plan", "--pilot", pilot, "--runs", "0")

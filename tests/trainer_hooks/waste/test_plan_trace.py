@@ -30,6 +30,9 @@ def test_trace_is_replayed_when_it_is_given(
     text = said(capsys, *arguments, "--trace-unit", "ms")
     assert "its times read as ms" in text
     assert "3 interruptions took 6 nodes, 3 at once at most" in text
+    assert "interruptions come at random: CV of gaps" not in text, "three within 12 s say nothing"
+    assert "interruptions come at random: CV of gaps" in said(capsys, *arguments)
+    assert set(trace["dispersion"]) == {"gaps_cv", "fano", "is_over_dispersed"}
     assert "bursts cost less than that" in text
     assert "both nodes of a pair" in text
 
@@ -62,3 +65,19 @@ def test_counting_lost_nodes_is_shown_to_be_wrong_when_a_published_trace_is_repl
     plan = planned(capsys, *SHORT, "--restart", "300", "--trace", str(path))
     found = plan["trace"]["independent_nodes_wasted_fraction"]
     assert found == pytest.approx(independent, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("name", "said_of_it"),
+    [
+        ("bamboo/g4dn-trace.csv", "come at random: CV of gaps 0.892"),
+        ("bamboo/a100x1-east1b.txt", "cluster: CV of gaps 1.64"),
+        ("bamboo/v100x1-east1c.txt", "cluster: CV of gaps 1.37"),
+    ],
+)
+def test_trace_says_whether_its_interruptions_cluster_when_it_is_replayed(
+    name: str, said_of_it: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The spread of the gaps is theory part 4's (2026-11-30), which has 0.92 for the first."""
+    text = said(capsys, *SHORT, "--trace", str(published_trace(name)))
+    assert f"  interruptions {said_of_it}" in text
