@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch._dynamo  # each forked rank would import it, for 0.6 s
 import torch.distributed as dist
 from torch.distributed import HashStore
 

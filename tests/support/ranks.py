@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import torch
+import torch._dynamo  # each forked rank would import it at its first optimizer step, for 0.6 s
 import torch.distributed as dist
 
 from tests.support.ports import quiet_port
