@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -45,10 +46,15 @@ def wait(store: HashStore) -> None:
 
 def wait_until_main_thread_is_in(function: str) -> None:
     """Return when the main thread sits in C below ``function``."""
-    main = threading.main_thread().ident
+    main, stat = threading.main_thread().ident, Path(f"/proc/self/task/{os.getpid()}/stat")
     assert main is not None
-    wait_until(lambda: sys._current_frames()[main].f_code.co_name == function)
-    time.sleep(0.1)  # from the last line of Python into C
+
+    def sits_there() -> bool:
+        time.sleep(0.01)  # it may have what it waits for in Python
+        is_asleep = stat.read_text().rpartition(") ")[2][0] == "S"
+        return is_asleep and sys._current_frames()[main].f_code.co_name == function
+
+    wait_until(lambda: all(sits_there() for _ in range(5)))
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)

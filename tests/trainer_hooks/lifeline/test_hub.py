@@ -134,8 +134,8 @@ def test_strangers_are_dropped_when_they_do_not_know_the_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nonsense, a wrong rank, half a word, and nothing at all; the ranks' lines stand."""
-    monkeypatch.setattr(hub_module, "HELLO_S", 0.1)
     with ends() as some:
+        monkeypatch.setattr(hub_module, "HELLO_S", 0.1)  # the ranks have said theirs
         at = ("127.0.0.1", some.hub.port)
         token = some.hub.token
         for said in (

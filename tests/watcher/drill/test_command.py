@@ -72,16 +72,16 @@ async def test_job_survives_when_it_saves_and_goes_on(script: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("how", "words"),
-    [("deaf", "was killed"), ("crashes", "ended with 1"), ("forgets", "began before step")],
+    ("how", "window_s", "words"),
+    [("deaf", 5, "was killed"), ("crashes", 30, "ended with 1"), ("forgets", 30, "began before")],
 )
 async def test_job_is_lost_when_it_does_not_do_its_part(
-    script: Path, tmp_path: Path, how: str, words: str
+    script: Path, tmp_path: Path, how: str, window_s: int, words: str
 ) -> None:
     """It hears nothing, dies of the notice, or begins anew; nothing of it stays behind."""
     kept = tmp_path / "kept"
     command = (sys.executable, str(script), str(kept), how)
-    status, report, said = await drill("--window=5", "--", *command)
+    status, report, said = await drill(f"--window={window_s}", "--", *command)
     assert status == 1, said
     assert words in "; ".join(report["why_not"])
     before = kept.read_text()
