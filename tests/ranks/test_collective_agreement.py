@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from tests.support.flags import put_flag, remove_flag
@@ -116,7 +117,7 @@ def test_all_save_at_one_step_and_train_on_when_the_notice_is_advice(
 ) -> None:
     """Once for one notice, however long it stands."""
     tell = in_step(13, 1, lambda: put_flag(node(tmp_path, 1), urgency="advisory"))
-    job = start(replace(tiny, in_step=tell, save_every=1000), tmp_path)
+    job = start(replace(tiny, in_step=tell, save_every=1000, steps=100), tmp_path)
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     saved = [line for line in job.log(0).splitlines() if "committed step=" in line]
     assert len(saved) == 2  # what was advised, and the last
@@ -151,7 +152,7 @@ def test_a_rank_does_not_wait_for_ever_when_another_was_killed(tiny: Tiny, tmp_p
     """It is a lost peer, as in the training's own collectives."""
     kill = in_step(9, 1, lambda: os.kill(os.getpid(), signal.SIGKILL))
     job = start(replace(tiny, in_step=kill), tmp_path)
-    codes = job.wait(20)
+    codes = job.wait(40)
     assert codes[1] == -signal.SIGKILL
     assert codes[0] > 0, job.log(0)
 
@@ -166,24 +167,26 @@ def test_all_fail_when_one_passes_more_boundaries_than_the_others(
             hooks.boundary()
 
     job = start(replace(tiny, watch=watch), tmp_path)
-    assert job.wait(30) == [1, 1]
+    assert job.wait(40) == [1, 1]
     assert "has to call steps() and boundary() equally often" in job.log(0) + job.log(1)
 
 
 def test_nobody_is_given_up_when_a_rank_is_later_than_gloos_own_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """The training's limit may be a longer one: it evaluates on one rank for an hour."""
-    monkeypatch.setattr(distributed_c10d, "default_pg_timeout", timedelta(seconds=2))
 
     def main(rank: int) -> None:
-        world = World.connect().apart()
+        world = World.connect()
+        dist.barrier()  # the limit is for what follows, and not for how long a rank takes to start
+        distributed_c10d.default_pg_timeout = timedelta(seconds=2)
+        world = world.apart()
         if rank == 1:
             time.sleep(4)
         assert world.begin_max([rank, -rank])() == [1, 0]
 
     job = start_ranks(2, main, tmp_path / "out")
-    assert job.wait(30) == [0, 0], job.log(0) + job.log(1)
+    assert job.wait(40) == [0, 0], job.log(0) + job.log(1)
 
 
 @pytest.mark.parametrize("seed", range(4))

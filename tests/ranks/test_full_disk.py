@@ -10,6 +10,7 @@ import pytest
 from tests.support.history import steps_done
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
+from tests.support.waiting import wait_until
 from trainer_hooks import latest_committed
 
 pytestmark = [
@@ -50,20 +51,16 @@ def test_the_next_save_is_committed_when_there_is_room_again(
 ) -> None:
     """A failed save takes its leftovers away and does not spoil the one after it."""
     (tmp_path / "log").mkdir()
-    ballast = small_disk / "ballast"
+    run, ballast = small_disk / "run", small_disk / "ballast"
 
     def fill_and_free(rank: int, step: int) -> None:
         if rank == 0 and step == 2:
             ballast.write_bytes(bytes(2_600_000))
         if rank == 0 and step == 18:
+            wait_until(lambda: not list(run.glob("step_000000010.*")))  # it has failed by then
             ballast.unlink()
 
-    tiny = Tiny(
-        checkpoint_dir=small_disk / "run",
-        log_dir=tmp_path / "log",
-        width=200,
-        in_step=fill_and_free,
-    )
+    tiny = Tiny(checkpoint_dir=run, log_dir=tmp_path / "log", width=200, in_step=fill_and_free)
     job = start_ranks(2, tiny.train, tmp_path / "out")
     assert job.wait() == [0, 0], job.log(0) + job.log(1)
     assert "save failed step=10" in job.log(1)

@@ -21,7 +21,7 @@ from trainer_hooks.waste.lineage import read_ledger
 
 pytestmark = pytest.mark.ranks
 
-SLOW_S = 0.03
+SLOW_S = 0.06
 """What makes a rank slow, in seconds a step."""
 
 SLOW_FROM = 30

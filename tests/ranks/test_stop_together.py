@@ -14,7 +14,9 @@ from tests.support.flags import put_flag, remove_flag
 from tests.support.history import history, steps_done
 from tests.support.ranks import Job, start_ranks
 from tests.support.tiny import Tiny
-from trainer_hooks import EXIT_PREEMPTED, latest_committed
+from tests.support.waiting import wait_until
+from trainer_hooks import EXIT_PREEMPTED, TrainerHooks, latest_committed
+from trainer_hooks.checkpoint import manifest, saver
 from trainer_hooks.waste.lineage import read_ledger
 
 pytestmark = pytest.mark.ranks
@@ -111,18 +113,33 @@ def test_nothing_is_saved_when_the_notice_comes_before_the_first_step(
     assert latest_committed(tiny.checkpoint_dir) is None
 
 
+def hold_saves_until_stop(_: int) -> None:
+    """Let no save of this rank end before the rank has said that it stops."""
+    said = Path("/proc/self/fd/1")  # its log
+
+    def write(*arguments: object) -> None:
+        wait_until(lambda: " STOP step=" in said.read_text())
+        manifest.write_manifest(*arguments)  # type: ignore[arg-type]  # passed on
+
+    saver.write_manifest = write  # type: ignore[attr-defined, assignment]
+
+
 def test_the_save_in_flight_is_committed_when_the_notice_comes_during_it(
     tiny: Tiny, tmp_path: Path
 ) -> None:
     """A stop between staging and commit finishes that save, and begins none: none was measured."""
+
+    def watch(_: int, step: int, hooks: TrainerHooks) -> None:
+        if step == 10:
+            wait_until(lambda: hooks._run.agreement.stop is not None)
+
     tell = at_step(10, 0, lambda: put_flag(nodes(tmp_path)(0)))
-    job = start(tiny, tmp_path, in_step=tell, width=600, step_s=0.001)
+    job = start(tiny, tmp_path, in_step=tell, before_steps=hold_saves_until_stop, watch=watch)
     assert job.wait() == [EXIT_PREEMPTED] * 2, job.log(0) + job.log(1)
     assert "committed step=10" in job.log(0).split(" STOP step=")[1]
     remove_flag(nodes(tmp_path)(0))
-    wide = replace(tiny, width=600, step_s=0.001)
-    assert start(wide, tmp_path).wait() == [0, 0]
-    straight = replace(wide, log_dir=tmp_path / "straight", checkpoint_dir=tmp_path / "other")
+    assert start(tiny, tmp_path).wait() == [0, 0]
+    straight = replace(tiny, log_dir=tmp_path / "straight", checkpoint_dir=tmp_path / "other")
     straight.log_dir.mkdir()
     job = start(straight, tmp_path)
     assert job.wait() == [0, 0], job.log(0)
@@ -211,6 +228,7 @@ def test_ranks_agree_on_the_code_when_the_notice_comes_in_the_last_step(
 
 def test_a_run_is_bitwise_the_same_when_it_was_stopped_twice(tiny: Tiny, tmp_path: Path) -> None:
     """Two stops and resumes at 2 ranks leave ids, learning rates and losses as they were."""
+    tiny = replace(tiny, steps=60)
     straight = replace(tiny, log_dir=tmp_path / "straight", checkpoint_dir=tmp_path / "other")
     straight.log_dir.mkdir()
     assert start(straight, tmp_path).wait() == [0, 0]
@@ -222,7 +240,7 @@ def test_a_run_is_bitwise_the_same_when_it_was_stopped_twice(tiny: Tiny, tmp_pat
     assert start(tiny, tmp_path).wait() == [0, 0]
     for rank in range(2):
         assert history(tiny.log_dir, rank) == history(straight.log_dir, rank)
-        assert len(history(tiny.log_dir, rank)) == 30
+        assert len(history(tiny.log_dir, rank)) == 60
 
 
 def test_ranks_stop_at_one_boundary_within_a_step_when_its_parts_have_some(
