@@ -46,6 +46,8 @@ def test_alerts_fire_and_clear_beside_a_real_job(tmp_path: Path) -> None:
     arguments = [f"--checkpoint-dir={tmp_path / 'ckpt'}", "--steps=100000", "--save-every=1000000"]
     arguments += ["--min-step-s=0.1", "--batch-size=2", "--always-stop"]
     with watched(tmp_path) as (node, server), launch(tmp_path, TRAIN_GPT, *arguments) as job:
+        trainers = node.run_dir / "trainers"
+        wait_until(lambda: any(trainers.iterdir()), "the job", timeout_s=100)
         server.wait_for("ReprieveCheckpointOld", is_firing=True)
         node.advise()  # which brings the next save forward
         server.wait_for("ReprieveCheckpointOld", is_firing=False)

@@ -95,7 +95,8 @@ def test_only_what_goes_wrong_is_found_when_10000_noisy_steps_were_healthy(tmp_p
     late = reversed([found for found in attempt.findings if found.step > HEALTHY])
     first = {found.guard: found.step for found in late}
     assert first.keys() == {"straggler", "digest", "loss"}, attempt.findings
-    assert first["straggler"] <= HEALTHY + 20
     assert (first["digest"], first["loss"]) == (HEALTHY + 50, HEALTHY + 60)
-    if early:  # no false alarm, and no proof that there is none
-        pytest.skip(f"the machine starved a rank at {len(early)} alarms: run this on a quiet one")
+    is_late = first["straggler"] > HEALTHY + 20
+    if early or is_late:  # no false alarm, and no proof that there is none; the same for its delay
+        assert not is_late or any(course.is_starved(rank, first["straggler"]) for rank in range(2))
+        pytest.skip("the machine starved a rank, which was late indeed: run this on a quiet one")

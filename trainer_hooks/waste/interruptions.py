@@ -9,6 +9,8 @@ from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.heard import Urgency
 from trainer_hooks.waste.records import Outcome, Part
 
+_STOPPED = {Outcome.PREEMPTED, Outcome.DRILLED}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interruption:
@@ -99,8 +101,8 @@ def _heard_at(attempt: Attempt) -> float | None:
 def _answers(attempt: Attempt) -> Iterator[tuple[str, float]]:
     """Yield what an attempt did for its notice, and how long after it."""
     heard_at, end = _heard_at(attempt), attempt.end
-    if heard_at is None or end is None:
-        return  # who was killed may have been on its way anywhere
+    if heard_at is None or end is None or end.outcome not in _STOPPED:
+        return  # who was killed, or failed, has not stopped for it
     stopped_at = attempt.steps[-1].ended if attempt.steps else attempt.begin.at
     yield "stopped", max(0.0, stopped_at - heard_at)
     committed_at = max((commit.at for commit in attempt.commits), default=0.0)

@@ -90,16 +90,18 @@ def _interruptions(axes: "Axes", report: Report) -> None:
     below = [0.0] * len(shown)
     for kind in (Kind.REWORK, Kind.RESTART, Kind.WAITING):
         spent = [getattr(each, f"{kind}_gpu_s") / 3600 for each in shown]
-        axes.bar(at, spent, bottom=below, color=COLOURS[kind], label=str(kind), width=0.7)
+        if any(spent):
+            axes.bar(at, spent, bottom=below, color=COLOURS[kind], label=str(kind), width=0.7)
         below = [low + part for low, part in zip(below, spent, strict=True)]
     marks = ["" if each.noticed_s is None else "n" for each in shown]
     for place, (mark, top) in enumerate(zip(marks, below, strict=True)):
         axes.annotate(mark, (place, top), (0, 3), textcoords="offset points", ha="center")
     axes.set_xticks(at, [str(each.at_step) for each in shown], rotation=45 if len(at) > 8 else 0)
+    axes.set_ylim(0, 1.15 * max(below, default=0.0) or 1.0)  # with room for the marks
     axes.set_title("What each interruption cost (n: with a notice)")
     axes.set_xlabel("at step")
     axes.set_ylabel("GPU-hours")
-    if shown:
+    if any(below):
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3)
 
 

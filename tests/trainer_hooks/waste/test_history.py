@@ -119,6 +119,7 @@ def test_answer_counts_from_the_stop_notice_when_advice_came_long_before() -> No
     (found,) = interruptions([first, last], timeline([first, last]))
     assert found.noticed_s == 7
     assert found.answered_s == {"stopped": 2, "committed": 6, "left": 7}
-    first.end = None
-    (killed,) = interruptions([first, last], timeline([first, last]))
-    assert (killed.noticed_s, killed.answered_s) == (6, {})
+    for end, noticed_s in ((None, 6), (End(at=1105, outcome=Outcome.FAILED, step=9), 7)):
+        first.end = end  # killed, or told by its launcher after another rank's death
+        (found,) = interruptions([first, last], timeline([first, last]))
+        assert (found.noticed_s, found.answered_s) == (noticed_s, {})
