@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer_hooks.checkpoint.commit import CommitMarker
-from trainer_hooks.checkpoint.layout import SaveName, saves
+from trainer_hooks.checkpoint.kept import Kept
+from trainer_hooks.checkpoint.layout import SaveName, saves, writer_of
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file
 from trainer_hooks.checkpoint.marker import read_marker
 from trainer_hooks.checkpoint.marks import Mark, names_with, read_mark
@@ -130,21 +131,31 @@ def damaged_files(
     share: int = 0,
     shares: int = 1,
     on_bytes: Callable[[int], object] = bool,
+    kept: Kept | None = None,
 ) -> list[str]:
-    """Read every ``shares``-th file from ``share`` on and return the names whose bytes differ.
+    """Read one share of the files and return the names of those whose bytes differ.
 
-    Each rank calls it with its own share, so that each file is read by exactly one of them.
+    Each rank calls it with its own share, so that each file is read by exactly one of them: a
+    shard by the rank that has written it, if there are as many as then, because it is likely to
+    load it too.
+
     ``on_bytes`` is told how many have been read since the last time, to show how far it is; of
-    objects in a bucket by several threads.
+    objects in a bucket by several threads. ``kept`` keeps those objects' bytes if it has the room.
 
     Raises:
         CheckpointError: A store is in trouble, or refuses: that says nothing of what it holds.
     """
-    mine = checkpoint.marker.files[share::shares]
+    mine = _share_of(checkpoint.marker, share, shares)
+    kept = kept or Kept()
     if isinstance(checkpoint.path, ObjectPlace):  # where the first byte is slow, and many are not
         with ThreadPoolExecutor(READERS, thread_name_prefix="reprieve-digest") as pool:
             intact = list(
-                pool.map(lambda entry: _is_intact(checkpoint.path, entry, on_bytes), mine)
+                pool.map(
+                    lambda entry: _is_intact(
+                        checkpoint.path, entry, on_bytes, kept.keeper_of(entry)
+                    ),
+                    mine,
+                )
             )
         return [entry.name for entry, is_intact in zip(mine, intact, strict=True) if not is_intact]
     return [entry.name for entry in mine if not _is_intact(checkpoint.path, entry, on_bytes)]
@@ -176,9 +187,27 @@ def _check_size(path: Place, entry: FileEntry, size: int) -> None:
         )
 
 
-def _is_intact(path: Place, entry: FileEntry, on_bytes: Callable[[int], object]) -> bool:
+def _share_of(marker: CommitMarker, share: int, shares: int) -> list[FileEntry]:
+    """Deal the files out: to those who wrote them, or in turn."""
+    dealt = list(marker.files[share::shares])
+    if shares != marker.world_size:
+        return dealt
+    shards = [entry for entry in marker.files if writer_of(entry.name) == share]
+    return [entry for entry in dealt if writer_of(entry.name) not in range(shares)] + shards
+
+
+def _is_intact(
+    path: Place,
+    entry: FileEntry,
+    on_bytes: Callable[[int], object],
+    keep: Callable[[memoryview], object] = bool,
+) -> bool:
+    def on_chunk(chunk: memoryview) -> None:
+        keep(chunk)
+        on_bytes(len(chunk))
+
     try:
-        return digest_of_file(path / entry.name, on_bytes) == entry.digest
+        return digest_of_file(path / entry.name, on_chunk) == entry.digest
     except FileNotFoundError:
         return False
     except OSError as error:

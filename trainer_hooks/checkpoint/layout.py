@@ -26,6 +26,7 @@ ATTEMPTS = ".attempts"
 
 _NAME = re.compile(r"step_(\d{9,18})\.a(\d{1,18})-([0-9a-f]{4,16})", re.ASCII)
 _SHARD = re.compile(r".+\.distcp(\.\d{5,9})?", re.ASCII)
+_OF_WRITER = re.compile(r"__(\d{1,9})_\d+\.distcp(\.\d{5,9})?", re.ASCII)
 _PLAIN_FILE = re.compile(r"(state/|manifest/)?(?!\.\.?\Z)[\w.-]{1,128}", re.ASCII)
 
 
@@ -73,6 +74,12 @@ def manifest_file(rank: int) -> str:
 def is_shard(name: str) -> bool:
     """Tell whether a file of a save is one of DCP's, which hold the tensors, or a part of one."""
     return _SHARD.fullmatch(name) is not None
+
+
+def writer_of(name: str) -> int | None:
+    """Return the rank that has written a shard, by its name; None for another file."""
+    match = _OF_WRITER.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 def is_plain_name(name: str) -> bool:

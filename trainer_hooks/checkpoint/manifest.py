@@ -71,22 +71,22 @@ def digest_of(data: bytes) -> str:
     return xxhash.xxh3_128_hexdigest(data)
 
 
-def digest_of_file(path: Place, on_bytes: Callable[[int], object] = bool) -> str:
-    """Read a file and return its XXH3-128 in hexadecimal; tell ``on_bytes`` of each piece."""
+def digest_of_file(path: Place, on_chunk: Callable[[memoryview], object] = bool) -> str:
+    """Read a file and return its XXH3-128 in hexadecimal; show ``on_chunk`` each piece."""
     digest = xxhash.xxh3_128()
     for chunk in _chunks(path):
         digest.update(chunk)
-        on_bytes(len(chunk))
+        on_chunk(chunk)
     return digest.hexdigest()
 
 
-def _chunks(path: Place) -> Iterator[bytes]:
+def _chunks(path: Place) -> Iterator[memoryview]:
     if isinstance(path, ObjectPlace):
         yield from path.bucket.chunks(path.key)
         return
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
-            yield chunk
+            yield memoryview(chunk)
 
 
 def write_manifest(directory: Place, rank: int, files: Iterable[FileEntry]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum, EnumType
 from operator import itemgetter
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import torch
 from torch.distributed.checkpoint import FileSystemReader
@@ -22,6 +22,7 @@ from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, ReadItem
 from torch.futures import Future
 
 from trainer_hooks.checkpoint.index_check import refuse_nonsense
+from trainer_hooks.checkpoint.kept import Kept
 from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.checkpoint.shards import Item, Shards
 from trainer_hooks.errors import CheckpointError
@@ -93,19 +94,21 @@ def _refuse_bomb(data: bytes) -> None:
 class SafeReader(FileSystemReader):
     """DCP's file reader with a ``.metadata`` that cannot run anything, also in a bucket."""
 
-    def __init__(self, directory: Place) -> None:
+    def __init__(self, directory: Place, kept: Kept | None = None) -> None:
         super().__init__("" if isinstance(directory, ObjectPlace) else directory)
         self._directory = directory
-        self._slices: Iterator[bytearray] = iter(())
+        self._kept = kept
+        self._slices: Iterator[IO[bytes]] = iter(())
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Load this rank's part of the plan, whose shards are files, objects, or parts of them."""
-        shards = Shards(self._directory)
+        shards = Shards(self._directory, self._kept)
         if not shards.are_plain_files:
             self.fs: FileSystem = _NoFiles()
             # In the order in which DCP comes to them: shard by shard.
             wanted = sorted(((self._item(item), item) for item in plan.items), key=itemgetter(0))
-            self._slices = shards.read(item for item, _ in wanted)
+            slices = shards.read(item for item, _ in wanted)
+            self._slices = cast("Iterator[IO[bytes]]", slices)
             plan = replace(plan, items=[item for _, item in wanted])
         loaded: Future[None] = super().read_data(plan, planner)
         return loaded
@@ -116,7 +119,7 @@ class SafeReader(FileSystemReader):
 
     def _slice_file(self, file: Any, sinfo: Any) -> IO[bytes]:  # noqa: ANN401 - DCP's own
         if isinstance(self.fs, _NoFiles):
-            return io.BytesIO(next(self._slices))
+            return next(self._slices)
         slice_: IO[bytes] = super()._slice_file(file, sinfo)
         return slice_
 

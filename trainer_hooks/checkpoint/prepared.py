@@ -6,6 +6,7 @@ import torch
 
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.index_check import refuse_outside
+from trainer_hooks.checkpoint.kept import Kept
 from trainer_hooks.checkpoint.latest import open_checkpoint
 from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.place import Place
@@ -34,8 +35,14 @@ class Prepared:
     """What to load into."""
 
 
-def prepare(path: Place, state: TrainState, world: World) -> Prepared:
+def prepare(path: Place, state: TrainState, world: World, kept: Kept) -> Prepared:
     """Read what this rank reads alone. All ranks call it.
+
+    Args:
+        path: The checkpoint.
+        state: What will be loaded into.
+        world: The ranks.
+        kept: What this rank has of the shards already.
 
     Raises:
         CheckpointError: Something cannot be read.
@@ -47,7 +54,7 @@ def prepare(path: Place, state: TrainState, world: World) -> Prepared:
     ours = state.template()
     part = part_of(ours)
     shared = state_of_part(path, part, checkpoint.marker.world_size, world.rank)
-    reader = SafeReader(path)
+    reader = SafeReader(path, kept)
     metadata = reader.read_metadata()
     refuse_outside(metadata, checkpoint.marker.files, path)
     index = metadata.state_dict_metadata

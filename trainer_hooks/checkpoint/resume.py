@@ -11,6 +11,7 @@ from torch.distributed.checkpoint import CheckpointException
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import CommitMarker
+from trainer_hooks.checkpoint.kept import Kept, room_of_rank
 from trainer_hooks.checkpoint.latest import (
     Checkpoint,
     committed,
@@ -148,10 +149,11 @@ def _try(
 
     What a rank meets alone is told to all before the next collective, which it would miss.
     """
-    damage = _gather(_damage(path, world, verify), world)
+    kept = Kept(room_of_rank(world.size))
+    damage = _gather(_damage(path, world, verify, kept), world)
     if damage:
         return None, damage
-    prepared, error = _prepare(path, state, world)
+    prepared, error = _prepare(path, state, world, kept)
     errors = _gather(error, world)
     for misfit in (each for each in errors if isinstance(each, StateError)):
         raise misfit  # on all ranks: others may hold other stages, and have met none
@@ -181,7 +183,7 @@ def _gather(mine: list[T], world: World) -> list[T]:
     return [found for of_rank in world.from_all(mine) for found in of_rank]
 
 
-def _damage(path: Place, world: World, verify: Verify) -> list[str]:
+def _damage(path: Place, world: World, verify: Verify, kept: Kept) -> list[str]:
     """Digest this rank's share of the files, so that each is read by exactly one rank."""
     try:
         checkpoint = open_checkpoint(path)
@@ -189,18 +191,18 @@ def _damage(path: Place, world: World, verify: Verify) -> list[str]:
             small = [entry for entry in checkpoint.marker.files if not is_shard(entry.name)]
             marker = replace(checkpoint.marker, files=tuple(small))
             checkpoint = replace(checkpoint, marker=marker)
-        damaged = damaged_files(checkpoint, share=world.rank, shares=world.size)
+        damaged = damaged_files(checkpoint, share=world.rank, shares=world.size, kept=kept)
     except (CheckpointError, OSError) as error:
         return [f"rank {world.rank}: {error}"]
     return [f"{name} is damaged, its digest differs" for name in damaged]
 
 
 def _prepare(
-    path: Place, state: TrainState, world: World
+    path: Place, state: TrainState, world: World, kept: Kept
 ) -> tuple[Prepared | None, list[CheckpointError | StateError]]:
     """Read what this rank reads alone; return it, or why it could not be read or does not fit."""
     try:
-        return prepare(path, state, world), []
+        return prepare(path, state, world, kept), []
     except (CheckpointError, OSError) as error:  # a store in trouble too: the others wait
         return None, [CheckpointError(f"rank {world.rank}: {error}")]
     except StateError as error:

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+from trainer_hooks.checkpoint.kept import Kept
 from trainer_hooks.checkpoint.parts import part_number, whole_name
 from trainer_hooks.checkpoint.place import ObjectPlace, Place, sizes_in
+from trainer_hooks.checkpoint.stretch import Stretch
 from trainer_hooks.errors import CheckpointError
 
 READERS = 8
@@ -22,6 +25,8 @@ AHEAD_BYTES = 256 * 1024 * 1024
 """So much is asked for before it is wanted, and one item at least."""
 
 _RANGE_BYTES = 16 * 1024 * 1024
+
+_Piece: TypeAlias = memoryview | Future[memoryview]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,21 +39,27 @@ class Item:
 
 
 class Shards:
-    """The shards of one checkpoint."""
+    """The shards of one checkpoint.
 
-    def __init__(self, directory: Place) -> None:
+    Args:
+        directory: Where they lie.
+        kept: What this process has of them already.
+    """
+
+    def __init__(self, directory: Place, kept: Kept | None = None) -> None:
         self._directory = directory
-        self._pieces: dict[str, list[tuple[str, int]]] = {}
+        self._kept = kept or Kept()
+        self._parts: dict[str, list[tuple[str, int]]] = {}
         for name, size in sorted(_sizes(directory).items(), key=lambda of: part_number(of[0])):
-            self._pieces.setdefault(whole_name(name), []).append((name, size))
+            self._parts.setdefault(whole_name(name), []).append((name, size))
 
     @property
     def are_plain_files(self) -> bool:
         """True where a shard is a file, as DCP itself would read it."""
-        is_parted = any(name != whole for whole, of in self._pieces.items() for name, _ in of)
+        is_parted = any(name != whole for whole, of in self._parts.items() for name, _ in of)
         return isinstance(self._directory, Path) and not is_parted
 
-    def read(self, items: Iterable[Item]) -> Iterator[bytearray]:
+    def read(self, items: Iterable[Item]) -> Iterator[Stretch]:
         """Yield the items in their order, asking for the next ones meanwhile.
 
         Raises:
@@ -56,62 +67,55 @@ class Shards:
             CheckpointError: There is no such stretch.
         """
         with ThreadPoolExecutor(READERS, thread_name_prefix="reprieve-get") as pool:
-            ahead: deque[tuple[bytearray, list[Future[None]]]] = deque()
+            ahead: deque[list[_Piece]] = deque()
             ahead_bytes = 0
             try:
                 for item in items:
                     while ahead and ahead_bytes + item.length > AHEAD_BYTES:
-                        data = _arrived(*ahead.popleft())
-                        ahead_bytes -= len(data)
-                        yield data
+                        stretch = _arrived(ahead.popleft())
+                        ahead_bytes -= len(stretch)
+                        yield stretch
                     self._check(item)
-                    data = bytearray(item.length)
-                    ahead.append((data, [pool.submit(get) for get in self._gets(item, data)]))
+                    ahead.append([*self._pieces(item, pool)])
                     ahead_bytes += item.length
                 while ahead:
-                    yield _arrived(*ahead.popleft())
+                    yield _arrived(ahead.popleft())
             finally:
                 pool.shutdown(cancel_futures=True)
 
     def _check(self, item: Item) -> None:
-        size = sum(size for _, size in self._pieces.get(item.name, []))
+        size = sum(size for _, size in self._parts.get(item.name, []))
         if not 0 <= item.start <= item.start + item.length <= size:
             raise CheckpointError(
                 f"{self._directory}: {item.name} has no {item.length} bytes at {item.start}"
             )
 
-    def _gets(self, item: Item, into: bytearray) -> Iterator["_Get"]:
-        """Yield what fetches an item, range by range."""
-        at, left = item.start, memoryview(into)
-        for name, size in self._pieces[item.name]:
-            while left and at < size:
-                length = min(len(left), size - at, _RANGE_BYTES)
-                yield _Get(self._directory / name, at, left[:length])
-                at, left = at + length, left[length:]
-            at -= min(at, size)
+    def _pieces(self, item: Item, pool: ThreadPoolExecutor) -> Iterator[_Piece]:
+        """Yield the pieces of an item: those that were kept, and those that are on their way."""
+        at, left = item.start, item.length
+        for name, size in self._parts[item.name]:
+            length = max(0, min(left, size - at))
+            kept = self._kept.stretch(name, at, length)
+            if kept is not None:
+                yield from kept
+            else:
+                for start in range(at, at + length, _RANGE_BYTES):
+                    part = min(_RANGE_BYTES, at + length - start)
+                    yield pool.submit(_get, self._directory / name, start, part)
+            at, left = max(0, at - size), left - length
 
 
-@dataclass(frozen=True, slots=True)
-class _Get:
-    """Fetches one range."""
-
-    place: Place
-    start: int
-    into: memoryview
-
-    def __call__(self) -> None:
-        if isinstance(self.place, ObjectPlace):
-            self.into[:] = self.place.bucket.get_range(self.place.key, self.start, len(self.into))
-            return
-        with self.place.open("rb") as file:
-            file.seek(self.start)
-            self.into[:] = file.read(len(self.into))
+def _get(place: Place, start: int, length: int) -> memoryview:
+    """Fetch a range."""
+    if isinstance(place, ObjectPlace):
+        return place.bucket.get_range(place.key, start, length)
+    with place.open("rb") as file:
+        file.seek(start)
+        return memoryview(file.read(length))
 
 
-def _arrived(data: bytearray, gets: list[Future[None]]) -> bytearray:
-    for get in gets:
-        get.result()
-    return data
+def _arrived(pieces: list[_Piece]) -> Stretch:
+    return Stretch([piece.result() if isinstance(piece, Future) else piece for piece in pieces])
 
 
 def _sizes(directory: Place) -> dict[str, int]:

@@ -287,6 +287,18 @@ def test_damage_is_found_when_one_bit_has_flipped(
         assert sorted(found) == [[]] * (shares - 1) + [[name]]
 
 
+def test_rank_reads_its_own_shard_when_as_many_resume_as_have_saved(
+    tmp_path: Path, attempt: Attempt
+) -> None:
+    """It is likely to load it too, and finds it in its page cache."""
+    directory = commit_save(tmp_path, 10, attempt)
+    flip_bit(directory / SHARD)
+    assert damaged_files(newest(tmp_path), share=0, shares=2) == [SHARD]
+    whole = newest(tmp_path)
+    (directory / "__1_0.distcp").unlink()
+    assert damaged_files(whole, share=1, shares=2) == ["__1_0.distcp"]
+
+
 def test_damage_is_found_when_a_file_has_gone_since(tmp_path: Path, attempt: Attempt) -> None:
     """Between the look at its length and the reading."""
     directory = commit_save(tmp_path, 10, attempt)

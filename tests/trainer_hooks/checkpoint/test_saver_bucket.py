@@ -14,10 +14,11 @@ from tests.support.saving import directory_as_bucket
 from tests.support.training import Run, plain
 from trainer_hooks import cli
 from trainer_hooks.checkpoint import parts
+from trainer_hooks.checkpoint import resume as resuming
 from trainer_hooks.checkpoint.bucket import Bucket
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import damaged_files, latest_committed
-from trainer_hooks.checkpoint.layout import saves
+from trainer_hooks.checkpoint.layout import is_shard, saves
 from trainer_hooks.checkpoint.parts import PartedStream
 from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.checkpoint.resume import resume
@@ -152,6 +153,30 @@ def test_checkpoint_before_is_taken_when_a_bit_of_the_newest_is_flipped(
     point = resume(root, Run(seed=5).state, world())
     assert point is not None
     assert point.step == 1
+
+
+@pytest.mark.parametrize("room", [0, 5_000, 10_000_000])
+def test_shards_are_fetched_once_when_there_is_room_to_keep_them(
+    root: ObjectPlace, run: Run, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was digested is what is loaded; what there is no room for is fetched twice."""
+    monkeypatch.setattr(resuming, "room_of_rank", lambda _: room)
+    assert save(root, run, 1) == [None]
+    newest = latest_committed(root)
+    assert newest is not None
+    shard_bytes = sum(entry.size for entry in newest.marker.files if is_shard(entry.name))
+    fetched = []
+    whole, range_ = Bucket._whole, Bucket._range
+
+    def note(key: str, data: memoryview) -> memoryview:
+        fetched.append(len(data) if ".distcp" in key else 0)
+        return data
+
+    monkeypatch.setattr(Bucket, "_whole", lambda self, key: note(key, whole(self, key)))
+    monkeypatch.setattr(Bucket, "_range", lambda self, key, *of: note(key, range_(self, key, *of)))
+    assert_resumed(root, run)
+    kept_bytes = 2 * shard_bytes - sum(fetched)
+    assert kept_bytes == {0: 0, 5_000: 5_000}.get(room, shard_bytes)
 
 
 @pytest.mark.ranks

@@ -8,11 +8,15 @@ import pytest
 
 from tests.support.saving import directory_as_bucket
 from trainer_hooks.checkpoint import parts, shards
+from trainer_hooks.checkpoint.bucket import Bucket
+from trainer_hooks.checkpoint.kept import Kept
+from trainer_hooks.checkpoint.manifest import FileEntry
 from trainer_hooks.checkpoint.parts import PartedStream
 from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.shards import Item, Shards
 from trainer_hooks.errors import CheckpointError
 
+PARTS = [f"__0_0.distcp.{number:05d}" for number in range(16)]
 DATA = random.Random(5).randbytes(1000)  # noqa: S311 - a test's dice
 
 
@@ -43,6 +47,11 @@ def directory(
     return bucket
 
 
+def wanted(item: Item) -> bytes:
+    """Return what an item holds."""
+    return b"" if item.name.startswith("__1") else DATA[item.start : item.start + item.length]
+
+
 def test_items_come_in_order_when_they_are_read_ahead(directory: Place) -> None:
     """Each of them whole, wherever its parts begin and end."""
     draw = random.Random(7)  # noqa: S311 - likewise
@@ -50,11 +59,31 @@ def test_items_come_in_order_when_they_are_read_ahead(directory: Place) -> None:
     for _ in range(200):
         start = draw.randrange(1000)
         items.append(Item("__0_0.distcp", start, draw.randrange(1001 - start)))
-    found = [bytes(data) for data in Shards(directory).read(items)]
-    assert found == [
-        b"" if item.name.startswith("__1") else DATA[item.start : item.start + item.length]
-        for item in items
-    ]
+    found = [stretch.read() for stretch in Shards(directory).read(items)]
+    assert found == [wanted(item) for item in items]
+
+
+@pytest.mark.parametrize("directory", ["parts"], indirect=True)
+def test_items_come_out_of_what_was_kept_when_parts_of_the_shard_were(
+    directory: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are fetched, and what was kept is not, whatever it is by now."""
+    kept = Kept(room_bytes=1000)
+    for number in (0, 1, 3, 15):
+        data = DATA[64 * number : 64 * (number + 1)]
+        kept.keeper_of(FileEntry(PARTS[number], len(data), ""))(memoryview(data))
+    fetched = set()
+    get_range = Bucket.get_range
+
+    def note(bucket: Bucket, key: str, start: int, length: int) -> memoryview:
+        fetched.add(key.rpartition("/")[2])
+        return get_range(bucket, key, start, length)
+
+    monkeypatch.setattr(Bucket, "get_range", note)
+    items = [Item("__0_0.distcp", 0, 1000), Item("__0_0.distcp", 50, 300)]
+    found = [stretch.read() for stretch in Shards(directory, kept).read(items)]
+    assert found == [wanted(item) for item in items]
+    assert fetched == {name for n, name in enumerate(PARTS) if n not in (0, 1, 3, 15)}
 
 
 @pytest.mark.parametrize(

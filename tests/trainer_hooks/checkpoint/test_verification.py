@@ -196,13 +196,13 @@ def test_nothing_is_said_of_a_checkpoint_when_its_store_is_in_trouble(
     """A store that answers 503 has not lost anything."""
     root = directory_as_bucket(on_disk(checkpoint.path).parent)
 
-    def refuse(self: Bucket, key: str) -> bytes:
+    def refuse(self: Bucket, key: str) -> memoryview:
         if key.endswith(MARKER):
-            return get(self, key)
+            return whole(self, key)
         raise OSError(errno.EIO, "503 Service Unavailable", key)
 
-    get = Bucket.get
-    monkeypatch.setattr(Bucket, "get", refuse)
+    whole = Bucket._whole  # what get and chunks ask with
+    monkeypatch.setattr(Bucket, "_whole", refuse)
     with pytest.raises(CheckpointError, match=r"cannot be read: .*503"):
         verify(root, checkpoint.marker.name, Level.LOAD)
     assert names_with(root, Mark.VERIFIED) == set()
