@@ -4,19 +4,17 @@ The file is written as it is read, a few tensors at a time: the model need not f
 Source: https://github.com/huggingface/safetensors#format (read 2026-11-30).
 """
 
-import contextlib
 import json
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 import torch
 
-from trainer_hooks.checkpoint.durable import sync_directory
 from trainer_hooks.checkpoint.exported import EXPORT_KEY, MAX_HEADER_BYTES
 from trainer_hooks.checkpoint.latest import Checkpoint
+from trainer_hooks.checkpoint.new_file import new_file
 from trainer_hooks.checkpoint.rank_state import read_rank_state
 from trainer_hooks.checkpoint.tensors import TensorIndex
 from trainer_hooks.errors import CheckpointError, ConfigError
@@ -66,23 +64,15 @@ def export_weights(
     header = _header(checkpoint, index, names)
     if os.path.lexists(target):
         raise ConfigError(f"{target} exists already: remove it, or choose another")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with new_file(target) as file:
             file.write(header)
             for batch in index.load(names):
                 for name in batch:
                     _write(file, batch[name])
                     on_bytes(batch[name].nbytes)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(target)
-        sync_directory(target.parent)
     except OSError as error:
         raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
     return len(names)
 
 

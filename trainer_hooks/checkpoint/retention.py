@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from trainer_hooks.checkpoint.aside import sweep_aside
 from trainer_hooks.checkpoint.commit import check_fence, newest_attempt
 from trainer_hooks.checkpoint.keep import Keep, wanted
 from trainer_hooks.checkpoint.latest import Checkpoint, examined
@@ -70,6 +71,7 @@ def retain(root: Place, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveN
     Raises:
         CheckpointError: Something that must be known cannot be read; or ``may_go_on`` raised it.
     """
+    sweep_aside(root)
     found = survey(root, keep)
     surplus = tuple(checkpoint.marker.name for checkpoint in found.surplus)
     return _delete_all(root, found.leftovers, surplus, may_go_on)
@@ -81,6 +83,7 @@ def sweep(root: Place) -> list[SaveName]:
     Raises:
         CheckpointError: It cannot be told what is left.
     """
+    sweep_aside(root)
     return _delete_all(root, _leftovers(root), (), lambda: True)
 
 

@@ -6,7 +6,6 @@ leaves a result file, and one pure rule makes an exit code of them.
 
 import logging
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +26,7 @@ from trainer_hooks.launch.in_force import said_of, stop_in_force
 from trainer_hooks.launch.other_signals import other_signals
 from trainer_hooks.launch.rendezvous import Membership
 from trainer_hooks.launch.report import LaunchReport, nothing_started, summary
+from trainer_hooks.launch.results_directory import ResultsDirectory
 from trainer_hooks.launch.torchrun_end import TorchrunEnd, run_torchrun
 from trainer_hooks.launch.waiting import StopWhileWaiting
 from trainer_hooks.launched import introduce_launcher
@@ -62,16 +62,24 @@ def launch(
     if ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # torchrun does, with four lines about it
     logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(_is_news)
-    with tempfile.TemporaryDirectory(prefix="reprieve-results-") as directory:
-        os.environ[RESULT_DIR_VARIABLE] = directory
+    directory = ResultsDirectory()
+
+    def clean_and_leave(report: LaunchReport) -> NoReturn:
+        directory.remove()
+        leave(report)
+
+    try:
+        os.environ[RESULT_DIR_VARIABLE] = str(directory.path)
         introduce_launcher()
         patience_s = REJOIN_S if is_elastic(options) else PATIENCE_S
-        bereaved = Bereaved(Path(directory), ranks, leave, patience_s)
+        bereaved = Bereaved(directory.path, ranks, clean_and_leave, patience_s)
         bereaved.start()
-        end = _run_here(options, Path(directory), leave)
+        end = _run_here(options, directory.path, clean_and_leave)
         bereaved.close()
-        results = [read_result(Path(directory), rank) for rank in range(ranks)]
-        refusal = first_refusal(Path(directory))
+        results = [read_result(directory.path, rank) for rank in range(ranks)]
+        refusal = first_refusal(directory.path)
+    finally:
+        directory.remove()
     code = launch_exit_code(
         results,
         end.failures,
