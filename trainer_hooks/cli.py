@@ -20,6 +20,7 @@ from trainer_hooks.commands.show import show
 from trainer_hooks.commands.stop_options import add_stop
 from trainer_hooks.commands.store_options import add_store
 from trainer_hooks.errors import ConfigError, TrainerHooksError
+from trainer_hooks.interrupted import end_interrupted
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
 from trainer_hooks.launch.in_force import wait_while_in_force
 from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
@@ -60,8 +61,11 @@ Options of launch come first, then torchrun's own (torchrun --help), then the sc
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit with its code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    """Run a command and exit with its code, or by the signal that has interrupted it."""
+    try:
+        sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        end_interrupted("reprieve-trainer")
 
 
 def run(arguments: Sequence[str]) -> int:

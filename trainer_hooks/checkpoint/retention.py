@@ -58,15 +58,21 @@ def survey(root: Place, keep: Keep) -> Survey:
     return Survey(kept=kept, surplus=tuple(reversed(surplus)), leftovers=_leftovers(root))
 
 
-def retain(root: Place, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveName]:
+def retain(
+    root: Place,
+    keep: Keep,
+    may_go_on: Callable[[], bool],
+    on_failure: Callable[[CheckpointError], object] = lambda error: log.warning("%s", error),
+) -> list[SaveName]:
     """Delete under ``root`` what ``survey`` finds, and return its names. One process calls it.
 
-    A deletion that fails is logged and done with the next.
+    A deletion that fails is done with the next.
 
     Args:
         root: The checkpoint directory.
         keep: What is kept.
         may_go_on: Asked before each deletion; nothing more is deleted once it says no.
+        on_failure: Told of each deletion that fails; it is logged by default.
 
     Raises:
         CheckpointError: Something that must be known cannot be read; or ``may_go_on`` raised it.
@@ -74,7 +80,7 @@ def retain(root: Place, keep: Keep, may_go_on: Callable[[], bool]) -> list[SaveN
     sweep_aside(root)
     found = survey(root, keep)
     surplus = tuple(checkpoint.marker.name for checkpoint in found.surplus)
-    return _delete_all(root, found.leftovers, surplus, may_go_on)
+    return _delete_all(root, found.leftovers, surplus, may_go_on, on_failure)
 
 
 def sweep(root: Place) -> list[SaveName]:
@@ -170,6 +176,7 @@ def _delete_all(
     leftovers: Sequence[SaveName],
     surplus: Sequence[SaveName],
     may_go_on: Callable[[], bool],
+    on_failure: Callable[[CheckpointError], object] = lambda error: log.warning("%s", error),
 ) -> list[SaveName]:
     deleted = []
     for name in (*leftovers, *surplus):
@@ -179,7 +186,7 @@ def _delete_all(
             if _delete_leftover(root, name) if name in leftovers else _delete_surplus(root, name):
                 deleted.append(name)
         except CheckpointError as error:
-            log.warning("%s", error)
+            on_failure(error)
     return deleted
 
 

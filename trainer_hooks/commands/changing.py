@@ -12,6 +12,7 @@ from trainer_hooks.checkpoint.retention import Survey, retain, survey
 from trainer_hooks.commands.choosing import chosen, saves_in
 from trainer_hooks.commands.listing import size
 from trainer_hooks.commands.show import show
+from trainer_hooks.errors import CheckpointError
 
 DONE = 0
 
@@ -52,7 +53,11 @@ def pin_checkpoints(options: Namespace) -> int:
 
 
 def collect_garbage(options: Namespace) -> int:
-    """Delete what retention would, or only say what."""
+    """Delete what retention would, or only say what.
+
+    Raises:
+        CheckpointError: Something could not be deleted; what could be is.
+    """
     root = options.directory
     saves_in(root)
     keep = Keep(last=options.keep_last, hourly=options.hourly, daily=options.daily)
@@ -61,8 +66,11 @@ def collect_garbage(options: Namespace) -> int:
         show(line)
     if options.dry_run:
         return DONE
-    deleted = retain(root, keep, lambda: True)
+    failures: list[CheckpointError] = []
+    deleted = retain(root, keep, lambda: True, failures.append)
     show(f"deleted {len(deleted)}: {', '.join(map(str, deleted)) or 'nothing'}")
+    if failures:
+        raise CheckpointError("; ".join(map(str, failures))) from failures[0]
     return DONE
 
 

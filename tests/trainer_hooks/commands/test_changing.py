@@ -1,7 +1,10 @@
 """``reprieve-trainer checkpoints``: rollback, quarantine, pin and gc change what is there."""
 
+import errno
 import os
 import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +123,31 @@ def test_name_is_refused_when_it_is_not_exactly_one(
     assert (code, out) == (78, "")
     assert why in err
     assert "quarantined" not in {entry["state"] for entry in tool.ls().values()}
+
+
+def test_gc_fails_when_a_deletion_does(
+    tool: Tool, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason; what can be deleted is, and the next one deletes the rest."""
+    for step in (10, 20, 30):
+        commit_save(tool.root, step, attempt)
+    stuck = f"step_000000010.{attempt}"
+    unlink, failed = os.unlink, list[str]()
+
+    def fail_once(path: str | Path, **named: Any) -> None:  # noqa: ANN401 - as os.unlink takes
+        if os.fspath(path).endswith(SHARD) and not failed:  # of the oldest, which is the first
+            failed.append(stuck)
+            raise OSError(errno.EIO, "Input/output error")
+        unlink(path, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", fail_once)
+        code, out, err = tool("gc", "--keep-last", "1")
+    assert code == 1
+    assert f"deleted 1: step_000000020.{attempt}" in out
+    assert f"{stuck} could not be deleted: Input/output error" in err
+    assert tool.lines("gc", "--keep-last", "1")[-1] == f"deleted 1: {stuck}"
+    assert tool.steps == [30]
 
 
 def test_nothing_is_deleted_when_none_shall_be_kept(tool: Tool, attempt: Attempt) -> None:
