@@ -118,7 +118,11 @@ def _sample(way: Way, number: int, state: SpreadState, directory: Path) -> Sampl
     for name, load in way.loads().items():
         if is_first:
             _forget(directory)
-        figures[name] = _loaded_s(load, state if way.loads_state else None)
+        figures[name] = _loaded_s(load, state)
+    for name, read in way.reads().items():
+        if is_first:
+            _forget(directory)
+        figures[name] = _loaded_s(read, None)
     dist.barrier()
     if is_first:
         way.remove()

@@ -18,6 +18,8 @@ from lab.our_saves import Ours
 from lab.saves import Times, Way
 from lab.spread import SpreadState
 from lab.store import Store
+from trainer_hooks.checkpoint.kept import Kept, room_of_rank
+from trainer_hooks.checkpoint.latest import damaged_files, open_checkpoint
 from trainer_hooks.checkpoint.parts import AT_ONCE, PART_BYTES
 from trainer_hooks.checkpoint.place import place_of
 from trainer_hooks.checkpoint.shards import READERS
@@ -49,9 +51,20 @@ class OursInBucket(Ours):
         dist.barrier()
         return super().save(number)
 
+    def reads(self) -> Mapping[str, Callable[[], object]]:
+        """Do what a resume does first: get every byte and compare its digest."""
+        return {"fetch_s": self._fetch}
+
     def remove(self) -> None:
         """Remove the bucket."""
         self._store.drop(self._bucket)
+
+    def _fetch(self) -> None:
+        rank, ranks = self._world.rank, self._world.size
+        kept = Kept(room_of_rank(ranks))
+        saved = open_checkpoint(self._saved)
+        if damaged_files(saved, share=rank, shares=ranks, kept=kept):
+            raise RuntimeError("what was got is not what was put")
 
 
 class Alone(Way):
@@ -61,8 +74,6 @@ class Alone(Way):
         store: Where to.
         rank_bytes: How many they are.
     """
-
-    loads_state = False
 
     def __init__(self, store: Store, rank_bytes: int) -> None:
         self._store = store
@@ -86,7 +97,7 @@ class Alone(Way):
             list(pool.map(put, self._parts))
         return Times(0.0, perf_counter() - began)
 
-    def loads(self) -> Mapping[str, Callable[[], object]]:
+    def reads(self) -> Mapping[str, Callable[[], object]]:
         """Get all of them."""
         return {"load_s": self._get_all}
 
