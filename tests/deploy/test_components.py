@@ -51,7 +51,7 @@ def test_components_are_valid_when_all_are_rendered_together(tmp_path: Path) -> 
     watcher = watcher_of(objects)
     assert watcher["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["KILL"]}
     names = [one["name"] for one in watcher["env"]]
-    assert len(names) == len(set(names)) == 8
+    assert len(names) == len(set(names)) == 9
 
 
 def test_signal_component_can_signal_and_nothing_more(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def _review(request: Request) -> Manifest:
     """Return what an AdmissionReview says of who asks."""
     subject = request.subject
     extra = {"extra": {NODE_NAME: [subject.node]}} if subject.node else {}
-    return {"userInfo": {"username": subject.name} | extra}
+    groups = {"groups": list(subject.groups)} if subject.groups else {}
+    return {"userInfo": {"username": subject.name} | groups | extra}
 
 
 @cache

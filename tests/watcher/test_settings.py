@@ -134,6 +134,7 @@ def test_every_key_can_be_set_in_each_layer_when_spelt_alike(file: Path) -> None
         "kubernetes.authority_file": "/ca.crt",
         "kubernetes.no_execute": "on",
         "kubernetes.replacement": "hyperpod",
+        "kubernetes.drill": "on",
         "webhook.url_file": "/url",
         "webhook.preset": "pagerduty",
         "webhook.key_file": "/key",

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,7 +28,8 @@ instance is taken once the job has committed a checkpoint, and start it again. T
 and its watcher are simulated on this machine, and the job is real: let it save where it may.
 
 Without a COMMAND the trainers that run on this node are drilled, by its running daemon: they stop
-as on a notice, and nothing is done to the node. Only root may ask for that (drill.socket)."""
+as on a notice, and nothing is done to the node. Only root may ask for that (drill.socket). With
+--wait somebody else begins it, by the annotation reprieve.dev/drill of the Node in Kubernetes."""
 
 EPILOG = """\
 example
@@ -36,6 +38,7 @@ example
   reprieve-watcher drill --config /etc/reprieve/watcher.toml --history drills.jsonl
   reprieve-watcher drill clear --config /etc/reprieve/watcher.toml
   reprieve-watcher drill history --history drills.jsonl
+  kubectl exec POD -- reprieve-watcher drill --wait --json | reprieve-watcher drill keep --history F
 
 The job has to use trainer_hooks, or to write trainers/<id>.json itself (docs/contracts.md). What it
 says goes to standard error, the report to standard output.
@@ -46,6 +49,7 @@ _AFTER_WINDOW_S = 10.0
 """Seconds after the node would have been gone in which the job may still end, to say how late."""
 
 _STOP_LIMIT_S = 120.0
+_REPORT_LIMIT_CHARS = 64 * 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limit = "longest wait for a first checkpoint, and for a new step after the new start (600)"
     add("--limit", type=float, default=600.0, metavar="S", help=limit)
     add("--no-resume", action="store_true", help="do not start the job again")
+    add("--wait", action="store_true", help="follow a drill that the Node's annotation begins")
     add("--json", action="store_true", help="print one JSON object")
     add("--config", type=Path, metavar="FILE", help="TOML file of the daemon on this node")
     add("--history", type=Path, metavar="FILE", help="append the drill, or read what is there")
     add("--picture", type=Path, metavar="FILE", help="write the course as an HTML page")
-    job = "the job, after --; or clear, which ends the drill on this node; or history"
+    job = "the job, after --; or clear, which ends the drill on this node; or history; or keep"
     add("job", nargs="*", metavar="COMMAND", help=job)
 
 
@@ -79,10 +84,16 @@ def run(arguments: argparse.Namespace, config: Config) -> int:
         return _clear(config)
     if arguments.job == ["history"]:
         return _show_history(arguments.history)
-    course = asyncio.run(_drilled(arguments) if arguments.job else _here(arguments, config))
-    _keep(course, arguments, config.node)
+    if arguments.wait and arguments.job:
+        raise ConfigError("--wait follows the trainers on this node, and takes no COMMAND")
+    if arguments.job == ["keep"]:
+        node, course, at = history.told(sys.stdin.read(_REPORT_LIMIT_CHARS))
+    else:
+        course = asyncio.run(_drilled(arguments) if arguments.job else _here(arguments, config))
+        node, at = config.node, datetime.now(UTC)
+    _keep(course, arguments, node, at)
     if arguments.json:
-        console.show(json.dumps(course.document(), indent=2) + "\n")
+        console.show(json.dumps(history.document(node, course, at), indent=2) + "\n")
     else:
         console.show("".join(f"{line}\n" for line in course.lines()))
     return 1 if any(course.failures()) else os.EX_OK
@@ -104,11 +115,11 @@ def _show_history(path: Path | None) -> int:
     return os.EX_OK
 
 
-def _keep(course: Course, arguments: argparse.Namespace, node: str) -> None:
+def _keep(course: Course, arguments: argparse.Namespace, node: str, at: datetime) -> None:
     """Write what is to be kept; the picture has the drills before it, and this one, in it."""
     past: list[history.Past] = []
     if arguments.history is not None:
-        history.add(arguments.history, node, course, datetime.now(UTC))
+        history.add(arguments.history, node, course, at)
         past, _ = history.read(arguments.history)
     if arguments.picture is not None:
         try:
@@ -124,6 +135,8 @@ async def _here(arguments: argparse.Namespace, config: Config) -> Course:
         window_s=arguments.window,
         limit_s=arguments.limit,
         is_resume_asked=not arguments.no_resume,
+        is_awaited=arguments.wait,
+        node=config.node,
     )
     return await here.drilled(terms)
 

@@ -1,7 +1,7 @@
 """How a drill has gone, and whether the job has survived it; pure."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 PREEMPTED = 75
@@ -37,6 +37,20 @@ class Course:
     resumed_after_s: float | None = None
     """Seconds from the new start to the first step that had not been done before."""
     is_resume_asked: bool = True
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> "Course":
+        """Return the course that a :meth:`document` tells of.
+
+        Raises:
+            KeyError: Something is missing.
+            TypeError: Something is of another type.
+        """
+        values = {one.name: said[one.name] for one in fields(cls)}
+        for name, value in values.items():
+            if not isinstance(value, int | float | None):
+                raise TypeError(f"{name} is no number")
+        return cls(**values)
 
     def failures(self) -> Iterator[str]:
         """Say what keeps this from being a survival; nothing if it is one."""

@@ -8,8 +8,10 @@ from pathlib import Path
 from watcher import console
 from watcher.actions.flag_file import FLAG_NAME
 from watcher.drill.asking import ask
+from watcher.drill.awaited import awaited
 from watcher.drill.course import Course
 from watcher.errors import ConfigError
+from watcher.kube.keys import DRILL
 from watcher.process import boot_id, now
 from watcher.trainers import Trainer, TrainerState, read_trainers
 
@@ -27,6 +29,8 @@ class Terms:
         window_s: How long ahead the node's end is announced.
         limit_s: Longest wait for a new step after it.
         is_resume_asked: Whether somebody will start the trainers again.
+        is_awaited: Whether somebody else begins it, and it is only to be followed.
+        node: This machine's name in the cluster.
     """
 
     run_dir: Path
@@ -34,6 +38,8 @@ class Terms:
     window_s: float
     limit_s: float
     is_resume_asked: bool
+    is_awaited: bool = False
+    node: str = ""
 
 
 async def drilled(terms: Terms) -> Course:
@@ -46,19 +52,36 @@ async def drilled(terms: Terms) -> Course:
     seen = _Seen(terms.run_dir)
     if not seen.alive():
         raise ConfigError(f"no trainer on this node says that it is at work ({terms.run_dir})")
-    course = Course(
-        window_s=terms.window_s, is_resume_asked=terms.is_resume_asked, is_code_seen=False
-    )
-    asked_at = time.time()
-    await asyncio.to_thread(ask, terms.socket, ask="drill", window_s=terms.window_s)
+    asked_at, window_s = await (_followed(terms, seen) if terms.is_awaited else _asked(terms))
+    course = Course(window_s=window_s, is_resume_asked=terms.is_resume_asked, is_code_seen=False)
     console.tell(f"drill: begun on this node, with {len(seen.before)} trainers")
-    end = time.monotonic() + terms.window_s + _AFTER_WINDOW_S
+    end = time.monotonic() + window_s + _AFTER_WINDOW_S
     while time.monotonic() < end and not seen.have_all_left():  # noqa: ASYNC110 - files, no event
         await asyncio.sleep(LOOK_S)
     course = seen.course(course, asked_at)
     if not terms.is_resume_asked or course.committed_step is None:
         return course
     return await _resumed(course, seen, terms.limit_s)
+
+
+async def _asked(terms: Terms) -> tuple[float, float]:
+    """Begin it; return when that was, in Unix time, and its window."""
+    asked_at = time.time()
+    await asyncio.to_thread(ask, terms.socket, ask="drill", window_s=terms.window_s)
+    return asked_at, terms.window_s
+
+
+async def _followed(terms: Terms, seen: "_Seen") -> tuple[float, float]:
+    """Wait for it; return when it was heard, and its window."""
+    value = f"$(date -u +%FT%TZ)/{terms.window_s:.0f}"
+    console.tell(
+        f"drill: waiting for one; to begin it, as one of the group that may:\n"
+        f"  kubectl annotate node {terms.node} --overwrite {DRILL}={value}"
+    )
+    notice = await awaited(terms.run_dir, boot_id(), terms.limit_s, seen.alive)
+    ends, received = notice.deadline, notice.received
+    window_s = ends.boottime_s - received.boottime_s if ends else terms.window_s
+    return received.wall.timestamp(), round(window_s, 3)
 
 
 async def _resumed(course: Course, seen: "_Seen", limit_s: float) -> Course:

@@ -34,14 +34,34 @@ def add(path: Path, node: str, course: Course, at: datetime) -> None:
     Raises:
         StartFailed: It can't be written.
     """
-    shown = at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    said = {"schema": SCHEMA, "at": shown, "node": node, "stop_s": course.stop_s}
-    line = json.dumps(said | course.document()) + "\n"
+    line = json.dumps(document(node, course, at)) + "\n"
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(line)
     except OSError as error:
         raise StartFailed(f"{path}: {error.strerror}; the drill is not kept") from error
+
+
+def document(node: str, course: Course, at: datetime) -> dict[str, Any]:
+    """Return a drill as it is kept, and as programs are told of it."""
+    shown = at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    said = {"schema": SCHEMA, "at": shown, "node": node, "stop_s": course.stop_s}
+    return said | course.document()
+
+
+def told(text: str) -> tuple[str, Course, datetime]:
+    """Return the drill that such a document tells of: its node, its course, and when it was.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    try:
+        said = json.loads(text)
+        past = _past(said)
+        return past.node, Course.of(said), past.at
+    except _DAMAGE as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"this is no report of a drill (drill --json): {why:.200}") from error
 
 
 def read(path: Path) -> tuple[list[Past], int]:

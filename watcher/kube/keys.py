@@ -9,6 +9,10 @@ STATE = PREFIX + "state"
 NOTICE = PREFIX + "notice"
 """Annotation of a Node: what the relay has heard about it. Nobody else writes it."""
 
+DRILL = PREFIX + "drill"
+"""Annotation of a Node: when a drill of its trainers was asked for, and its window in seconds. We
+never write it."""
+
 RECLAIM = PREFIX + "reclaim"
 """Taint of a Node that the cloud is about to take; its value is the kind of the notice."""
 

@@ -1,4 +1,4 @@
-"""Drills that root has asked for: exercises that trainers take for a notice, and nobody else.
+"""Drills that were asked for: exercises that trainers take for a notice, and nobody else.
 
 One at a time, and never beside a real notice. It is over when all trainers have saved, when its
 time is up, when root says so, when a real notice comes, and when the daemon ends: none is adopted.
@@ -37,19 +37,20 @@ class Drills:
     """The drill in force, if there is one; see :class:`watcher.sources.base.Source`.
 
     Args:
-        health: Where it is noted that somebody could ask.
+        health: Where it is noted, on its one key, that somebody could ask.
         state: What is in force, drills and all else.
         saved: Tells when all trainers have saved.
         now: Reads both clocks.
     """
 
-    name = NAME
     kinds = frozenset({NoticeKind.DRILL})
 
     def __init__(
         self, health: SourceHealth, state: State, saved: AllSaved, now: Callable[[], Moment]
     ) -> None:
         self.health = health
+        self.name = health.source
+        (self._key,) = health.keys
         self._state = state
         self._saved = saved
         self._now = now
@@ -60,8 +61,8 @@ class Drills:
         """Yield a drill when it begins, and when it is over."""
         while True:
             what = "present" if self._standing else "absent"
-            if self.health.answered(KEY, what, self._now(), took_s=None):
-                log.info("source answers source=%s key=%s answer=%s", NAME, KEY, what)
+            if self.health.answered(self._key, what, self._now(), took_s=None):
+                log.info("source answers source=%s key=%s answer=%s", self.name, self._key, what)
             try:
                 async with asyncio.timeout(LOOK_EVERY_S):
                     news = await self._news.get()
@@ -97,7 +98,7 @@ class Drills:
         is_number = isinstance(window_s, int | float) and not isinstance(window_s, bool)
         if not is_number or not 0 < float(window_s) <= LONGEST_S:  # type: ignore[arg-type]  # is one
             raise ValueError(f"window_s is a number of seconds up to {LONGEST_S:g}")
-        if self._standing is not None:
+        if self._standing is not None or self._has_another():
             raise ValueError("a drill is in force already")
         if self._is_real():
             raise ValueError("a notice is in force, and no exercise")
@@ -105,7 +106,7 @@ class Drills:
         notice = Notice(
             id=f"drill-{uuid.uuid4().hex[:16]}",
             kind=NoticeKind.DRILL,
-            source=NAME,
+            source=self.name,
             received=now,
             deadline=Deadline.after(now, float(window_s)),  # type: ignore[arg-type]  # see above
         )
@@ -134,6 +135,10 @@ class Drills:
             self.end("replaced")
         elif self._standing.deadline.left_s(self._now()) <= 0:
             self.end("over")
+
+    def _has_another(self) -> bool:
+        """Tell whether a drill is in force, be it another road's."""
+        return any(one.notice.kind is NoticeKind.DRILL for one in self._state.in_force())
 
     def _is_real(self) -> bool:
         """Tell whether anything but a drill is in force."""

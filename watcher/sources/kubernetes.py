@@ -4,8 +4,9 @@ The road stands beside any cloud, and is open where there is an API server.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from watcher.actions.all_saved import AllSaved
 from watcher.actions.base import Action
@@ -24,8 +25,11 @@ from watcher.actions.trainer_look import TrainerLook
 from watcher.kube.client import KubeClient
 from watcher.kube.follow import Follower
 from watcher.kube.node import NODES, NodeApi
-from watcher.kube.replacement import Ask, ask_of
-from watcher.sources import kubernetes_doctor
+from watcher.kube.objects import Node
+from watcher.kube.replacement import ask_of
+from watcher.sources import kubernetes_doctor, kubernetes_drill
+from watcher.sources.base import Source
+from watcher.sources.drill import Drills
 from watcher.sources.kubernetes_config import (
     READERS,
     KubernetesConfig,
@@ -34,8 +38,18 @@ from watcher.sources.kubernetes_config import (
     place_of,
     wanted,
 )
+from watcher.sources.kubernetes_drill import DrillMark
 from watcher.sources.kubernetes_node import KEYS, KubernetesNode, Own
 from watcher.sources.road import Opened, Road, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Ear:
+    """Who looks at the Node each time it was read, and what has to run for that."""
+
+    note: Callable[[Node], None]
+    sources: tuple[Source, ...] = ()
+    keepers: tuple[Callable[[], Coroutine[None, None, None]], ...] = ()
 
 
 @asynccontextmanager
@@ -49,15 +63,20 @@ async def opened(config: KubernetesConfig, site: Site) -> AsyncIterator[Opened]:
         )
         board = NodeBoard(site.now)
         ask = ask_of(config.replacement) if has_actions else None
-        sources = (_source(client, site, board, ask),) if is_heard else ()
+        ear = Ear(board.note)
+        if is_heard and config.drill == "on":
+            ear = _drilled(site, board)
+        own = Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id), ear.note, ask)
+        sources = (_source(client, site, own), *ear.sources) if is_heard else ()
+        keepers = (client.keep_warm, *ear.keepers)
         if not has_actions:
-            yield Opened(sources=sources, keepers=(client.keep_warm,), board=board)
+            yield Opened(sources=sources, keepers=keepers, board=board)
             return
         wishes = NodeWishes(site.state, site.boot_id, site.now)
         desk = NodeDesk(NodeApi(client, site.node), wishes, site.facts, board, ask)
         actions = _actions(config, site, desk, client)
         forgotten = Forgotten(desk, lambda: site.healths)
-        keepers = (client.keep_warm, desk.keep, desk.keep_expiring, forgotten.keep)
+        keepers += (desk.keep, desk.keep_expiring, forgotten.keep)
         yield Opened(sources=sources, keepers=keepers, actions=actions, board=board)
 
 
@@ -78,9 +97,8 @@ def _actions(
     return (*actions, *last)
 
 
-def _source(client: KubeClient, site: Site, board: NodeBoard, ask: Ask | None) -> KubernetesNode:
+def _source(client: KubeClient, site: Site, own: Own) -> KubernetesNode:
     name = KubernetesNode.name
-    own = Own(site.boot_id, lambda node: judge(node, site.facts(), site.boot_id), board.note, ask)
     return KubernetesNode(
         Follower(client, NODES, f"metadata.name={site.node}"),
         own,
@@ -88,6 +106,20 @@ def _source(client: KubeClient, site: Site, board: NodeBoard, ask: Ask | None) -
         site.now,
         site.left_by(name),
     )
+
+
+def _drilled(site: Site, board: NodeBoard) -> Ear:
+    """Let the Node's annotation begin drills, beside all else that is seen on it."""
+    name, keys = kubernetes_drill.NAME, (kubernetes_drill.KEY,)
+    saved = AllSaved(TrainerLook(site.run_dir, site.boot_id), site.now)
+    drills = Drills(site.health(name, keys, is_required=False), site.state, saved, site.now)
+    mark = DrillMark(drills, site.now)
+
+    def note(node: Node) -> None:
+        board.note(node)
+        mark.look(node)
+
+    return Ear(note, (drills,), (drills.keep, mark.keep))
 
 
 ROAD = Road(

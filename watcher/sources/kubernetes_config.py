@@ -31,6 +31,9 @@ class KubernetesConfig:
     replacement: str = "off"
     """How whoever replaces Nodes is asked for another one, when a trainer has asked for that:
     ``hyperpod``, ``gke``, ``label:KEY=VALUE`` or ``condition:TYPE=STATUS``."""
+    drill: str = "off"
+    """``on`` to let the Node's annotation ``reprieve.dev/drill`` begin a drill of the trainers on
+    it. Who may write that is the cluster's to say: deploy/daemonset/components/drill."""
     url: str | None = None
     """The API server; in a pod KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT say it."""
     token_file: Path = TOKEN_FILE
@@ -45,6 +48,7 @@ READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "watch": setting_values.one_of("auto", "on", "off"),
         "no_execute": setting_values.one_of("on", "off"),
         "replacement": setting_of,
+        "drill": setting_values.one_of("on", "off"),
         "url": setting_values.api_url,
         "token_file": setting_values.path,
         "authority_file": setting_values.path,
@@ -65,9 +69,14 @@ def wanted(config: KubernetesConfig) -> Kinds:
     """Return the source if the Node is to be heard.
 
     Raises:
-        ConfigError: It is, and there is no API server.
+        ConfigError: It is, and there is no API server; or drills are to be heard on it, and it is
+            not.
     """
     is_heard = _is_on(config, "watch", config.watch)
+    if config.drill == "on" and not is_heard:
+        raise ConfigError(
+            "kubernetes.drill = on needs the Node to be heard: kubernetes.watch, and an API server"
+        )
     return {KubernetesNode.name: KubernetesNode.kinds} if is_heard else {}
 
 

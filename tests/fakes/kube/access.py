@@ -81,6 +81,8 @@ class Subject:
 
     name: str
     rules: tuple[Rule, ...] = (EVERYTHING,)
+    groups: tuple[str, ...] = ()
+    """The groups that it is in, of which RBAC knows nothing here."""
     node: str = ""
     """The node that the token is bound to: ``authentication.kubernetes.io/node-name``."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.courses import SURVIVED
-from watcher.drill.history import add, read, table
+from watcher.drill.history import add, document, read, table, told
 from watcher.errors import ConfigError, StartFailed
 
 AT = datetime(2026, 10, 30, 10, 5, 6, tzinfo=UTC)
@@ -24,6 +24,25 @@ def test_drills_are_read_as_they_were_kept(tmp_path: Path) -> None:
     assert (lost.at, lost.node, lost.has_survived) == (AT, "node-8", False)
     assert (survived.node, survived.stop_s, survived.window_s) == ("node-7", 4.0, 120)
     assert survived.has_survived
+
+
+def test_drill_is_the_same_when_its_report_is_read_elsewhere() -> None:
+    """A report from a pod is kept where there is a disk."""
+    lost = replace(SURVIVED, code=None, ended_s=None, is_code_seen=False)
+    for course in (SURVIVED, lost):
+        text = json.dumps(document("node-7", course, AT))
+        assert told(text) == ("node-7", course, AT)
+
+
+@pytest.mark.parametrize(
+    "change", [{"step": "56"}, {"flag_s": []}, {"schema": 2}, {"code": {}}, {"at": None}]
+)
+def test_report_is_refused_when_it_is_none(change: dict[str, object]) -> None:
+    """It comes from a pipe, where anything may be."""
+    said = document("node-7", SURVIVED, AT)
+    for text in (json.dumps(said | change), "", "[]", "{}", "[" * 9999):
+        with pytest.raises(ConfigError, match="no report of a drill"):
+            told(text)
 
 
 def test_table_has_the_median_of_each_month(tmp_path: Path) -> None:
