@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-slow lint docs format bench lock audit licences wheel sbom deb clean
+.PHONY: help setup demo test test-fast test-slow lint docs format bench lock audit licences settings wheel sbom deb clean
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ audit: $(READY) ## ask OSV for known vulnerabilities of what is pinned
 
 licences: $(READY) ## after a change of pins: their licences, in docs/licences.md
 	$(BIN)/python -m tests.support.licences
+
+settings: $(READY) ## after a change of settings: their reference, docs/settings.md
+	$(BIN)/python -m tests.support.settings_page
 
 wheel: $(READY) ## the wheel of the last commit, the same bytes wherever it is built
 	deploy/release/wheel.sh dist
