@@ -51,6 +51,16 @@ html_theme_options = {
 }
 
 CHAPTERS = {
+    "Start": [
+        "docs/quickstart-vm",
+        "docs/quickstart-eks",
+        "docs/quickstart-gke",
+        "docs/quickstart-aks",
+        "docs/quickstart-slurm",
+        "docs/how-it-works",
+        "docs/faq",
+        "docs/comparison",
+    ],
     "Operate": [
         "deploy/systemd/README",
         "deploy/debian/README",
@@ -94,6 +104,7 @@ CHAPTERS = {
         "docs/agreement",
         "docs/commit-protocol",
         "docs/contracts",
+        "docs/settings",
     ],
     "Project": [
         "CONTRIBUTING",
