@@ -5,6 +5,8 @@ one is obliging: no proxy from the environment (it would add X-Forwarded-For and
 redirect followed, no cookie kept, no body decompressed, no body beyond a cap.
 """
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -113,8 +115,8 @@ class HttpClient:
                 body = await _body(response, what, self._body_limit_bytes)
                 return Answer(response.status, response.headers, body)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            reason = f"{type(error).__name__}: {error}"[:256]
-            raise SourceUnavailable(f"{what}: {reason}", outcome="unreachable") from error
+            why = f"Cannot connect: {_why_not(error)}"
+            raise SourceUnavailable(f"{what}: {why}", outcome="unreachable") from error
         except TimeoutError as error:
             raise SourceUnavailable(
                 f"{what}: no answer within {limit_s:g} s", outcome="timeout"
@@ -122,6 +124,14 @@ class HttpClient:
         except (aiohttp.ClientError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"[:256]
             raise SourceUnavailable(f"{what}: {reason}", outcome="connection") from error
+
+
+def _why_not(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:
+    """Return the system's word for it, which says more than the client's, in fewer."""
+    number = error.os_error.errno if isinstance(error, aiohttp.ClientConnectorError) else None
+    if number is not None and number in errno.errorcode:
+        return os.strerror(number)
+    return str(error)[:256]
 
 
 async def _body(response: aiohttp.ClientResponse, what: str, limit_bytes: int) -> bytes:

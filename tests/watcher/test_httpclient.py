@@ -138,6 +138,7 @@ async def test_client_has_no_answer_when_nobody_listens(unused_tcp_port: int) ->
         with pytest.raises(SourceUnavailable) as caught:
             await client.call("GET", TOKEN, {})
     assert caught.value.outcome == "unreachable"
+    assert str(caught.value).endswith(f"{TOKEN}: Cannot connect: Connection refused")
 
 
 async def test_client_is_unreachable_when_packets_are_dropped() -> None:

@@ -20,6 +20,9 @@ Ask the daemon on this node what it knows: sources, notices and what was done ab
 Kubernetes Node and the pods that leave it, trainers. Nothing is changed."""
 
 EPILOG = """\
+It asks the daemon over HTTP, so the run directory doesn't matter: of two daemons on one machine,
+--listen or --config says which.
+
 exit status: 0 no notice is in force, 75 one is, be it only advice, 1 unknown: the daemon does not
 answer, or can't hear everything; 78 a setting is wrong"""
 

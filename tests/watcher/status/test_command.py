@@ -106,7 +106,7 @@ async def test_exit_status_is_1_when_nobody_answers(status: Status) -> None:
     """The usual case of a daemon that is not up."""
     ended, out, err = await status("--listen", "127.0.0.1:9")
     assert (ended, out) == (1, "")
-    assert "127.0.0.1" in err
+    assert "GET http://127.0.0.1:9/v1/state: Cannot connect: Connection refused; " in err
     assert "is `reprieve-watcher run` up on this machine" in err
 
 
