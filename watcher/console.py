@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 
 from watcher.errors import ConfigError
@@ -21,6 +22,12 @@ def show(text: str) -> None:
     except OSError as error:
         raise _lost(error) from error
     flush()
+
+
+def width() -> int | None:
+    """Return the columns of the terminal that reads what is shown; None for a file or a pipe."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_terminal else None
 
 
 def flush() -> None:

@@ -1,7 +1,10 @@
 """What a check has found, and what a person can do about it."""
 
+import textwrap
 from dataclasses import dataclass
 from enum import StrEnum
+
+_ARROW = "        -> "
 
 
 class Verdict(StrEnum):
@@ -26,7 +29,23 @@ class Finding:
     def __str__(self) -> str:
         """Return the line for people."""
         line = f"{self.verdict:8}{self.checked}: {self.found}"
-        return f"{line}\n        -> {self.todo}" if self.todo else line
+        return f"{line}\n{_ARROW}{self.todo}" if self.todo else line
+
+    def wrapped(self, width: int) -> str:
+        """Return the same for a terminal so wide, in whose middle no long line has to be sought."""
+        parts = ((f"{self.verdict:8}", f"{self.checked}: {self.found}"), (_ARROW, self.todo))
+        return "\n".join(_folded(head, text, width) for head, text in parts if text)
+
+
+def _folded(head: str, text: str, width: int) -> str:
+    return textwrap.fill(
+        text,
+        max(width, 2 * len(head)),
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,  # or a path or an address would end in the middle
+    )
 
 
 def ok(checked: str, found: str) -> Finding:

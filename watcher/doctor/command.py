@@ -26,7 +26,7 @@ _NAME_IT = "name the cloud (REPRIEVE_CLOUD, or cloud in the file), and ask again
 _SILENT = "let this node reach it: a firewall, a NetworkPolicy or a proxy may be in the way"
 
 EPILOG = """\
-each line: what was checked, what was found, and after an arrow what to do
+each line: what was checked, what was found, and after an arrow what to do; folded on a terminal
 
 exit status: 0 nothing is wrong, 1 something is, 78 a setting is wrong"""
 
@@ -49,7 +49,9 @@ def run(config: Config, *, as_json: bool) -> int:
         document = {"healthy": not is_wrong, "findings": [asdict(one) for one in findings]}
         console.show(json.dumps(document, indent=2) + "\n")
     else:
-        console.show("".join(f"{finding}\n" for finding in findings))
+        width = console.width()
+        said = [str(one) if width is None else one.wrapped(width) for one in findings]
+        console.show("".join(f"{one}\n" for one in said))
     return 1 if is_wrong else os.EX_OK
 
 
