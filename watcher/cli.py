@@ -40,7 +40,7 @@ _EPILOG = """\
 example, on a laptop:
 
   reprieve-watcher simulate aws --port 1338 --notice-after 10 &
-  mkdir -p /tmp/node/trainers
+  install -d -m 1777 /tmp/node/trainers /tmp/node/requests
   reprieve-watcher run --cloud aws --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
   cat /tmp/node/notice.json
 

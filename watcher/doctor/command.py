@@ -16,6 +16,7 @@ from watcher.doctor import limits, run_directory
 from watcher.finding import Finding, Verdict, ok, unknown, wrong
 from watcher.sources import ROADS
 from watcher.sources.road import Patient, Road
+from watcher.sources.trainer_requests import TrainerRequestsConfig
 
 DESCRIPTION = """\
 Ask the cloud what the daemon would ask, once, look at the run directory, and say what is wrong and
@@ -68,7 +69,10 @@ async def findings_of(config: Config, environment: Mapping[str, str]) -> Sequenc
     for road in ROADS.values():
         if road.cloud in (None, cloud.name):
             found += await _of_road(road, config, patient)
-    found += await asyncio.to_thread(run_directory.checks, config.run_dir)
+    is_heard = bool(config.of(TrainerRequestsConfig).uids)
+    found += await asyncio.to_thread(
+        run_directory.checks, config.run_dir, is_request_heard=is_heard
+    )
     return [*found, *await limits.checks(config, cloud, patient.boot_id)]
 
 

@@ -15,14 +15,16 @@ from watcher.mounts import file_system, is_in_memory
 ROOM_BYTES = 1024 * 1024
 """Room that has to be left: a flag of the largest size twice, the state file, and some reports."""
 
-PLACES = ("trainers", "requests")
-"""The directories in it where anybody may leave a file."""
-
 _REMAKE = "make it as deploy/systemd/tmpfiles.conf does, or as the DaemonSet's init container"
 
 
-def checks(run_dir: Path) -> list[Finding]:
-    """Return what is found about the directory, as the user who asks sees it."""
+def checks(run_dir: Path, *, is_request_heard: bool) -> list[Finding]:
+    """Return what is found about the directory, as the user who asks sees it.
+
+    Args:
+        run_dir: The directory.
+        is_request_heard: Whether any user's request for another node would be.
+    """
     checked = f"run directory {run_dir}"
     try:
         found = run_dir.stat()
@@ -34,7 +36,8 @@ def checks(run_dir: Path) -> list[Finding]:
         _writable(checked, run_dir, found),
         _permissions(found),
         _room(run_dir),
-        *(_place(run_dir / name, found) for name in PLACES),
+        _place(run_dir / "trainers", found),
+        _requests(run_dir / "requests", found, is_heard=is_request_heard),
     ]
 
 
@@ -73,6 +76,13 @@ def _room(run_dir: Path) -> Finding:
         found = f"{free_bytes // 1024} KiB and {left.f_favail} files are left"
         return wrong(checked, found, "make room on its file system: no flag could be written")
     return ok(checked, f"{free_bytes // (1024 * 1024)} MiB are left")
+
+
+def _requests(place: Path, above: os.stat_result, *, is_heard: bool) -> Finding:
+    """Check the one that nobody needs as long as no request is heard."""
+    if not is_heard and not os.path.lexists(place):
+        return ok(f"{place.name}/ in it", "is not there, and not needed: no user's would be heard")
+    return _place(place, above)
 
 
 def _place(place: Path, above: os.stat_result) -> Finding:

@@ -27,7 +27,7 @@ DEFAULT_PORT = 1338
 _EXAMPLES = """\
 example: {about}, ten seconds from now
 
-  mkdir -p /tmp/node/trainers
+  install -d -m 1777 /tmp/node/trainers /tmp/node/requests
   reprieve-watcher simulate {cloud} {flag} 10 &
   reprieve-watcher run --cloud {cloud} --metadata-endpoint http://127.0.0.1:1338 --run-dir /tmp/node
 

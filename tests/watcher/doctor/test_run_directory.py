@@ -1,6 +1,7 @@
 """What the doctor says of the run directory, in every state in which a person may leave it."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,14 @@ def run_dir(tmp_path: Path) -> Path:
 
 def wrongs(run_dir: Path) -> dict[str, Finding]:
     """Return what has to be mended, by what was checked."""
-    return {one.checked: one for one in checks(run_dir) if one.verdict is Verdict.WRONG}
+    found = checks(run_dir, is_request_heard=True)
+    return {one.checked: one for one in found if one.verdict is Verdict.WRONG}
 
 
 def test_everything_is_ok_when_it_is_as_the_contract_says(run_dir: Path) -> None:
     """Nothing is left behind by looking."""
     before = sorted(run_dir.rglob("*"))
-    findings = checks(run_dir)
+    findings = checks(run_dir, is_request_heard=True)
     assert {one.verdict for one in findings} == {Verdict.OK}, findings
     assert sorted(run_dir.rglob("*")) == before
 
@@ -39,7 +41,7 @@ def test_directory_is_wrong_when_there_is_none(run_dir: Path, *, is_file: bool) 
     path = run_dir / "elsewhere"
     if is_file:
         path.touch()
-    [found] = checks(path)
+    [found] = checks(path, is_request_heard=True)
     assert found.verdict is Verdict.WRONG
     assert "systemd-tmpfiles" in found.todo
 
@@ -60,7 +62,33 @@ def test_permissions_are_wrong_when_others_may_more_or_less(
 def test_place_is_wrong_when_it_is_missing(run_dir: Path) -> None:
     """Trainers could not report, and a drain would not wait for them."""
     (run_dir / "trainers").rmdir()
+    (run_dir / "requests").rmdir()
+    assert set(wrongs(run_dir)) == {"trainers/ in it", "requests/ in it"}
     assert wrongs(run_dir)["trainers/ in it"].found == "No such file or directory"
+
+
+def test_requests_may_be_missing_when_nobodys_would_be_heard(run_dir: Path) -> None:
+    """The default; but what is there has to be as it should be, for the day on which one is."""
+    (run_dir / "requests").rmdir()
+    findings = checks(run_dir, is_request_heard=False)
+    assert {one.verdict for one in findings} == {Verdict.OK}, findings
+    (run_dir / "requests").mkdir(mode=0o755)
+    assert {one.verdict for one in checks(run_dir, is_request_heard=False)} > {Verdict.OK}
+
+
+def test_directory_is_right_when_it_is_made_by_hand_as_everything_says(tmp_path: Path) -> None:
+    """README, docs and the commands' own help have one line for it, whoever's umask it meets."""
+    root = Path(__file__).parents[3]
+    made = "install -d -m 1777 /tmp/node/trainers /tmp/node/requests"
+    docs = ("README.md", *(f"docs/simulator{cloud}.md" for cloud in ("", "-gcp", "-azure")))
+    for name in (*docs, "watcher/cli.py", "watcher/simulator/command.py"):
+        text = (root / name).read_text(encoding="utf-8")
+        assert made in text
+        assert "mkdir" not in text, name
+    run_dir = tmp_path / "node"
+    command = made.replace("/tmp/node", str(run_dir)).split()  # noqa: S108 - a reader's, not ours
+    subprocess.run(command, check=True, umask=0o002)
+    assert wrongs(run_dir) == {}
 
 
 @pytest.mark.parametrize(
