@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -72,6 +72,10 @@ class StopNotice:
     """Somebody is trying it out: to be taken like any other, and not to be counted."""
     is_roll_back: bool = False
     """The run itself asks for it, to forget what it has reached."""
+    received_at: float | None = field(default=None, compare=False)
+    """When the watcher had it in hand, in Unix seconds of its clock; for the record alone."""
+    written_at: float | None = field(default=None, compare=False)
+    """When it put it into the flag file, likewise."""
 
     @property
     def is_overdue(self) -> bool:
@@ -142,7 +146,17 @@ def _notice(data: dict[str, Json], where: object, heard_by: str) -> StopNotice:
         source=f"{heard_by}:{_text(data, 'source', where)}",
         window_s=WINDOWS_S.get(str(data.get("kind")), ASSUMED_S),
         is_drill=data.get("drill") is True,
+        received_at=_told_at(data, "received_at"),
+        written_at=_told_at(data, "written_at"),
     )
+
+
+def _told_at(data: dict[str, Json], key: str) -> float | None:
+    """Return an instant that nothing is decided by: what can't be read is not known."""
+    try:
+        return _instant(data, key, "the flag")
+    except (FlagError, OverflowError):
+        return None
 
 
 def _check_schema(data: dict[str, Json], where: object) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from trainer_hooks.clock import boottime_s, process_began_ticks
-from trainer_hooks.flag import ROLL_BACK
+from trainer_hooks.flag import ROLL_BACK, StopNotice
 from trainer_hooks.phases import Phases, PhaseTimes, spreads
-from trainer_hooks.waste.heard import Urgency
+from trainer_hooks.waste.heard import Heard, Urgency
 from trainer_hooks.waste.ledger import Ledger
 from trainer_hooks.waste.records import Begin, Outcome, Part
 from trainer_hooks.waste.tally import Spending, Tally
@@ -133,11 +133,19 @@ class Recorder:
         if self._ledger is not None:
             self._ledger.note_commit(step, self.now())
 
-    def note_notice(self, notice_id: str, *, is_stop: bool) -> None:
+    def note_notice(self, notice: StopNotice) -> None:
         """Note that a notice was heard of. Runs in the thread that hears."""
-        if is_stop and notice_id != self._heard_stop:
-            self._heard_stop, self.stop_heard_at = notice_id, self.now()
-        self._write_notice(notice_id, Urgency.STOP if is_stop else Urgency.ADVISORY)
+        if notice.is_stop and notice.id != self._heard_stop:
+            self._heard_stop, self.stop_heard_at = notice.id, self.now()
+        self._write_notice(
+            Heard(
+                at=self.now(),
+                id=notice.id,
+                urgency=Urgency.STOP if notice.is_stop else Urgency.ADVISORY,
+                received_at=notice.received_at,
+                written_at=notice.written_at,
+            )
+        )
 
     def note_causes(self, notice_ids: Iterable[str]) -> None:
         """Note the notices for which all ranks stop: perhaps another node alone has heard of them.
@@ -146,7 +154,7 @@ class Recorder:
         """
         for notice_id in notice_ids:
             if not notice_id.startswith(ROLL_BACK):
-                self._write_notice(notice_id, Urgency.STOP)
+                self._write_notice(Heard(at=self.now(), id=notice_id))
 
     def note_slowness(self, score: float, late_s: float) -> None:
         """Note how slow the slowest rank is, and how many seconds of each step that takes."""
@@ -178,12 +186,12 @@ class Recorder:
             ledger.close(outcome, step)
             self.on_close()
 
-    def _write_notice(self, notice_id: str, urgency: Urgency) -> None:
+    def _write_notice(self, heard: Heard) -> None:
         """Write it down once: a new deadline of it is no new notice."""
         with self._hearing:
-            if self._ledger is not None and (notice_id, urgency) not in self._heard:
-                self._heard.add((notice_id, urgency))
-                self._ledger.note_notice(notice_id, urgency)
+            if self._ledger is not None and (heard.id, heard.urgency) not in self._heard:
+                self._heard.add((heard.id, heard.urgency))
+                self._ledger.note_notice(heard)
 
     def _write_phases(self, ledger: Ledger) -> None:
         known = self._rank_phases or (self.phases.times,)

@@ -225,7 +225,7 @@ class Run:
             self._on_stop()
         self.agreement.notify()
         if (heard := self._hearing.pending()) is not None:
-            self.recorder.note_notice(heard.id, is_stop=heard.is_stop)
+            self.recorder.note_notice(heard)
 
     def _on_stop(self) -> None:
         """Hold this process to the deadlines it knows of. Runs in the threads that hear of them."""

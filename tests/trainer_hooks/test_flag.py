@@ -27,6 +27,16 @@ def test_flag_is_absent_when_there_is_no_file(tmp_path: Path) -> None:
     assert read_flag(tmp_path / "run" / "notice.json") is None
 
 
+def test_instants_of_the_watcher_decide_nothing_when_they_can_not_be_read(golden: Flag) -> None:
+    """They are for the record; two words of one notice are the same notice."""
+    found = golden.read()
+    assert found is not None
+    assert (found.received_at, found.written_at) == (1796033106.25, 1796033106.252)
+    other = golden.read(received_at="soon")
+    assert other == found
+    assert other.received_at is None
+
+
 def test_flag_is_advice_when_its_urgency_says_so(golden: Flag) -> None:
     """Advisory notices stop nobody."""
     notice = golden.read(urgency="advisory")

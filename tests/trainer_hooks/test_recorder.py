@@ -14,7 +14,7 @@ from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
 from tests.support.training import Run
 from trainer_hooks import recorder
-from trainer_hooks.flag import ROLL_BACK
+from trainer_hooks.flag import ROLL_BACK, StopNotice
 from trainer_hooks.phases import Phase
 from trainer_hooks.recorder import NODES_VARIABLE, Recorder
 from trainer_hooks.waste.account import Kind, account, timeline
@@ -29,6 +29,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 
 class BugError(Exception):
     """The program has a bug."""
+
+
+def notice(notice_id: str, *, is_stop: bool = True) -> StopNotice:
+    """Return a notice that was heard of."""
+    return StopNotice(id=notice_id, is_stop=is_stop, deadline_s=None, source="flag:aws_imds")
 
 
 def fail() -> None:
@@ -187,7 +192,7 @@ def test_nothing_is_noted_when_the_record_is_closed(tmp_path: Path) -> None:
         recorder.note_step(0)
         recorder.note_save(1, recorder.now(), 0.0)
         recorder.note_commit(1)
-        recorder.note_notice("n-1", is_stop=True)
+        recorder.note_notice(notice("n-1"))
         recorder.close(Outcome.FINISHED, 1)
     assert not list(tmp_path.iterdir())
 
@@ -196,11 +201,11 @@ def test_newest_stop_notice_is_known_when_advice_came_before_it() -> None:
     """For the watcher, which measures how soon it was heard; each counts from its first word."""
     clock = itertools.count(100.0)
     recorder = Recorder(lambda: next(clock))
-    recorder.note_notice("advice", is_stop=False)
+    recorder.note_notice(notice("advice", is_stop=False))
     assert recorder.stop_heard_at is None
     heard_at: list[float | None] = []
     for name in ("stop-1", "stop-1", "stop-2"):
-        recorder.note_notice(name, is_stop=True)
+        recorder.note_notice(notice(name))
         heard_at.append(recorder.stop_heard_at)
     assert heard_at[0] == heard_at[1] != heard_at[2]
 
@@ -211,10 +216,10 @@ def test_each_notice_is_noted_once_when_all_ranks_stop_for_those_of_other_nodes(
     """Only rank 0 keeps the ledger, and the node that goes need not be its own."""
     recorder = Recorder()
     recorder.open(tmp_path, (1, "5f3c"), ranks=2, resumed_step=0)
-    recorder.note_notice("n-1", is_stop=False)
-    recorder.note_notice("n-1", is_stop=True)
+    recorder.note_notice(notice("n-1", is_stop=False))
+    recorder.note_notice(notice("n-1"))
     recorder.note_causes(["n-1", "n-2", f"{ROLL_BACK}7"])
-    recorder.note_notice("n-1", is_stop=False)
+    recorder.note_notice(notice("n-1", is_stop=False))
     recorder.close(Outcome.PREEMPTED, 0)
     (attempt,) = read_ledger(tmp_path)
     assert [(one.id, one.urgency) for one in attempt.notices] == [

@@ -13,6 +13,8 @@ from trainer_hooks.waste.records import Outcome, Record
 
 R = TypeVar("R", bound=Record)
 
+_INSTANTS = {"at", "began", "ended", "received_at", "written_at"}
+
 _IN_ORDER = frozenset(Outcome) - {Outcome.FAILED}
 """Ends after which nothing more came of an attempt. One that has failed may have been fenced off by
 its successor, and have outlived its begin."""
@@ -59,6 +61,7 @@ def _all_moved(records: Iterable[R], by_s: float) -> list[R]:
 
 
 def _moved(record: R, by_s: float) -> R:
-    instants = {"at", "began", "ended"} & {field.name for field in fields(record)}
-    later = {name: getattr(record, name) + by_s for name in instants}
+    instants = _INSTANTS & {field.name for field in fields(record)}
+    known = {name: getattr(record, name) for name in instants}
+    later = {name: at + by_s for name, at in known.items() if at is not None}
     return replace(record, **later)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from trainer_hooks.waste.account import Kind, Segment
 from trainer_hooks.waste.attempt import Attempt
-from trainer_hooks.waste.heard import Urgency
+from trainer_hooks.waste.heard import Heard, Urgency
 from trainer_hooks.waste.records import Outcome, Part
 
 _STOPPED = {Outcome.PREEMPTED, Outcome.DRILLED}
@@ -24,8 +24,9 @@ class Interruption:
     noticed_s: float | None
     """How long before its end a stop notice was heard of; None: there was none."""
     answered_s: Mapping[str, float]
-    """How long after that notice it had ``stopped`` training, ``committed`` its last checkpoint and
-    ``left``; without what it did not come to."""
+    """How long after that notice was in hand the ``flag`` told of it, the run had ``heard`` and
+    ``stopped``, its last checkpoint was ``committed``, and it had ``left``; without what it did not
+    come to, or nobody knows."""
     at_step: int
     """Steps that were finished."""
     resumed_step: int
@@ -82,7 +83,7 @@ def _interruptions(
             attempt=number,
             at=last,
             outcome=None if attempt.end is None else attempt.end.outcome,
-            noticed_s=None if (heard_at := _heard_at(attempt)) is None else last - heard_at,
+            noticed_s=None if (heard := _heard(attempt)) is None else last - heard.at,
             answered_s=dict(_answers(attempt)),
             at_step=attempt.at_step,
             resumed_step=following.begin.resumed_step,
@@ -94,18 +95,23 @@ def _interruptions(
         )
 
 
-def _heard_at(attempt: Attempt) -> float | None:
-    return next((one.at for one in attempt.notices if one.urgency is Urgency.STOP), None)
+def _heard(attempt: Attempt) -> Heard | None:
+    return next((one for one in attempt.notices if one.urgency is Urgency.STOP), None)
 
 
 def _answers(attempt: Attempt) -> Iterator[tuple[str, float]]:
-    """Yield what an attempt did for its notice, and how long after it."""
-    heard_at, end = _heard_at(attempt), attempt.end
-    if heard_at is None or end is None or end.outcome not in _STOPPED:
+    """Yield what became of an attempt's notice, and how long after it was in hand."""
+    heard, end = _heard(attempt), attempt.end
+    if heard is None or end is None or end.outcome not in _STOPPED:
         return  # who was killed, or failed, has not stopped for it
+    since = heard.in_hand_at
+    if since < heard.at:
+        if heard.written_at is not None:
+            yield "flag", heard.written_at - since
+        yield "heard", heard.at - since
     stopped_at = attempt.steps[-1].ended if attempt.steps else attempt.begin.at
-    yield "stopped", max(0.0, stopped_at - heard_at)
+    yield "stopped", max(heard.at, stopped_at) - since
     committed_at = max((commit.at for commit in attempt.commits), default=0.0)
-    if committed_at >= heard_at:
-        yield "committed", committed_at - heard_at
-    yield "left", max(0.0, end.at - heard_at)
+    if committed_at >= heard.at:
+        yield "committed", committed_at - since
+    yield "left", max(heard.at, end.at) - since

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trainer_hooks.phases import Spread
 from trainer_hooks.waste.found import TEXT_LIMIT, Found
-from trainer_hooks.waste.heard import Heard, Urgency
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger_writer import LedgerWriter
 from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import (
@@ -89,9 +89,9 @@ class Ledger:
         """Note that a save has become a checkpoint."""
         self._writer.put(Committed(step=step, at=at))
 
-    def note_notice(self, notice_id: str, urgency: Urgency = Urgency.STOP) -> None:
+    def note_notice(self, heard: Heard) -> None:
         """Note that a notice was heard of."""
-        self._writer.put(Heard(at=self.now(), id=notice_id, urgency=urgency))
+        self._writer.put(heard)
 
     def note_finding(self, guard: str, step: int, text: str) -> None:
         """Note that a guard has found something."""

@@ -102,7 +102,7 @@ def test_every_interruption_has_its_cost_when_a_run_is_told(tmp_path: Path) -> N
 
 
 def test_answer_counts_from_the_stop_notice_when_advice_came_long_before() -> None:
-    """To the last step, to the commit of the save at the stop, and to the end."""
+    """From the watcher's hand to the flag, to here, to the last step, the last commit, the end."""
     first = Attempt(
         begin=begin(1, 1000),
         steps=[Steps(first=0, end=9, began=1010, ended=1100)],
@@ -110,7 +110,7 @@ def test_answer_counts_from_the_stop_notice_when_advice_came_long_before() -> No
         commits=[Committed(step=5, at=1060), Committed(step=9, at=1104)],
         notices=[
             Heard(at=1020, id="advice", urgency=Urgency.ADVISORY),
-            Heard(at=1098, id="reclaim"),
+            Heard(at=1098, id="reclaim", received_at=1097, written_at=1097.5),
             Heard(at=1099, id="another node's"),
         ],
         end=End(at=1105, outcome=Outcome.PREEMPTED, step=9),
@@ -118,7 +118,13 @@ def test_answer_counts_from_the_stop_notice_when_advice_came_long_before() -> No
     last = Attempt(begin=begin(2, 1200, resumed_step=9))
     (found,) = interruptions([first, last], timeline([first, last]))
     assert found.noticed_s == 7
-    assert found.answered_s == {"stopped": 2, "committed": 6, "left": 7}
+    assert found.answered_s == {
+        "flag": 0.5,
+        "heard": 1,
+        "stopped": 3,
+        "committed": 7,
+        "left": 8,
+    }
     for end, noticed_s in ((None, 6), (End(at=1105, outcome=Outcome.FAILED, step=9), 7)):
         first.end = end  # killed, or told by its launcher after another rank's death
         (found,) = interruptions([first, last], timeline([first, last]))

@@ -12,6 +12,7 @@ import pytest
 from tests.support.ledgers import begin
 from tests.support.waiting import wait_until
 from trainer_hooks.waste.attempt import Attempt
+from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.ledger import FOLDER, WRITE_EVERY_S, Ledger
 from trainer_hooks.waste.lineage import read_ledger
 from trainer_hooks.waste.records import Committed, End, Outcome, Part, Saved, Spent, Steps
@@ -42,7 +43,7 @@ def test_record_is_read_when_an_attempt_has_written_it(tmp_path: Path) -> None:
         ledger.note_step(step, 1010.0 + step, 1011.0 + step, straggler_s=0.25)
     ledger.note_save(4, 1014.0, 1014.5)
     ledger.note_commit(4, 1016.0)
-    ledger.note_notice("n-1")
+    ledger.note_notice(Heard(at=1017.0, id="n-1"))
     ledger.note_step(4, 1014.5, 1015.5)
     ledger.close(Outcome.PREEMPTED, 5)
     attempt = only(tmp_path)

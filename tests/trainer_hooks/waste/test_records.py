@@ -50,7 +50,7 @@ def test_record_comes_back_when_it_was_written(record: Record) -> None:
 def test_record_is_refused_when_a_field_is_missing_or_another_kind(record: Record) -> None:
     """Each field in turn."""
     written = to_json(record)
-    for name in written:
+    for name in written.keys() - {"received_at", "written_at"}:
         without = {key: value for key, value in written.items() if key != name}
         assert (from_json(without) is None) is (name != "urgency"), "earlier versions had none"
         odds: list[Json] = [None, [], {}, True, math.nan]
@@ -84,6 +84,17 @@ def test_record_is_refused_when_a_field_is_missing_or_another_kind(record: Recor
 def test_record_is_refused_when_it_makes_no_sense(wrong: Json) -> None:
     """Nothing comes of it."""
     assert from_json(wrong) is None
+
+
+@pytest.mark.parametrize("odd", [None, "soon", True, -1.0, 1e12, math.nan, []])
+def test_notice_counts_from_where_it_was_heard_when_nobody_knows_more(odd: Json) -> None:
+    """An instant of the watcher's is a help, and no condition; one that can't be is none."""
+    heard = Heard(at=5.0, id="n-1", received_at=4.0, written_at=4.5)
+    assert from_json(to_json(heard)) == heard
+    assert heard.in_hand_at == 4.0
+    found = from_json({**to_json(heard), "received_at": odd})
+    assert found == Heard(at=5.0, id="n-1", written_at=4.5)
+    assert Heard(at=5.0, id="n-1", received_at=9.0, written_at=9.5).in_hand_at == 5.0
 
 
 def test_straggler_takes_no_longer_than_the_steps_when_it_says_so() -> None:
