@@ -1,15 +1,12 @@
-"""``reprieve-trainer``: the command line of the trainer's side. The only place that exits."""
+"""``reprieve-trainer``: the command line of the trainer's side."""
 
 import argparse
 import contextlib
 import logging
-import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
 
 from trainer_hooks.checkpoint.ledger_home import LedgerHome
 from trainer_hooks.checkpoint.place import place_of
@@ -21,43 +18,18 @@ from trainer_hooks.commands.stop_options import add_stop
 from trainer_hooks.commands.store_options import add_store
 from trainer_hooks.errors import ConfigError, TrainerHooksError
 from trainer_hooks.interrupted import end_interrupted
-from trainer_hooks.launch.exit_codes import EXIT_CONFIG, MAX_CRASHES
-from trainer_hooks.launch.in_force import wait_while_in_force
-from trainer_hooks.launch.report import LaunchReport, nothing_started, write_report
+from trainer_hooks.launch.command import add_launch, run_launch, split
+from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
-from trainer_hooks.signals import ENDING_SIGNALS
+from trainer_hooks.unbuffered import UnbufferedHandler
 from trainer_hooks.untrusted import harmless
-from trainer_hooks.waste.flag_types import count, positive
 from trainer_hooks.waste.plan_flags import add_plan_command
 from trainer_hooks.waste.report_command import add_report_command, run_report
-
-log = logging.getLogger(__name__)
 
 USAGE_ERROR = 2
 
 FAILED = 1
 """A command other than launch could not do its work, or has found damage."""
-
-_LAUNCH = """\
-Run a training script on this node's ranks, as torchrun does, with an exit code that means
-something:
-
-  0     done
-  75    preempted: start the same command again, elsewhere or later
-  76    another node's ranks have gone: start the same command again
-  78    the set-up is wrong: somebody has to mend it first
-  79    crash after crash and no new checkpoint: somebody has to mend it first
-  n     the script's own code, when it has a bug
-  128+n a rank died of signal n
-
-While a stop notice is in force on this node nothing is started, and the exit code is 75; until ten
-minutes past its deadline, as a node that lives on longer was not taken. With --when-notice=wait it
-is waited for the end of that instead, and SIGTERM ends the wait with 75.
-
-  reprieve-trainer launch --nproc-per-node=8 train.py --checkpoint-dir /shared/run-7
-
-Options of launch come first, then torchrun's own (torchrun --help), then the script.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -70,12 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
-    ours, torchruns = _split(list(arguments))
+    ours, torchruns = split(list(arguments))
     try:
         options = _parser().parse_args(ours)
     except SystemExit as exit_:  # argparse says 2, which is no code of ours
         return EXIT_CONFIG if exit_.code == USAGE_ERROR else 0
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(asctime)s %(name)s %(message)s",
+        handlers=[UnbufferedHandler()],
+    )
     try:
         return _run(options, torchruns)
     except TrainerHooksError as error:
@@ -87,7 +63,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
     if options.command == "launch":
-        return _launch(options, torchruns)
+        return run_launch(options, torchruns)
     commands = {
         "plan": _plan,
         "report": _report,
@@ -99,41 +75,6 @@ def _run(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
         "store": _store,
     }
     return commands[options.command](options)
-
-
-def _launch(options: argparse.Namespace, torchruns: Sequence[str]) -> int:
-    def finish(report: LaunchReport) -> int:
-        if options.report is not None:
-            try:
-                write_report(report, options.report)
-            except OSError as error:  # the exit code is what the scheduler waits for
-                log.warning("no report was written: %s", error)
-        log.info("exit code %d: %s", report.exit_code, report.reason)
-        return report.exit_code
-
-    def leave(report: LaunchReport) -> NoReturn:
-        os._exit(finish(report))
-
-    # From the first moment: the seconds of torch's import are part of the node's last ones too.
-    for number in (signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(number, lambda *_: leave(nothing_started("told to stop")))
-    signal.signal(signal.SIGUSR2, lambda *_: None)  # it is for the ranks, and there are none yet
-    if options.when_notice == "wait":
-        wait_while_in_force()
-    try:
-        from trainer_hooks.launch.launcher import launch  # noqa: PLC0415 - --help needs no torch
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"launch needs PyTorch, the extra [torch] of reprieve: {error}"
-        ) from error
-
-    report = launch(
-        torchruns, window_s=options.window, max_crashes=options.max_crashes, leave=leave
-    )
-    # Python's own end gives handlers back before it is over, and a signal would be the exit code.
-    for number in (*ENDING_SIGNALS, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)
-    return finish(report)
 
 
 def _store(options: argparse.Namespace) -> int:
@@ -220,37 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     shown = f"%(prog)s {version('reprieve')}"
     parser.add_argument("--version", action="version", version=shown)
     commands = parser.add_subparsers(dest="command", required=True)
-    launch = commands.add_parser(
-        "launch",
-        help="run a script on this node's ranks, as torchrun does, with honest exit codes",
-        description=_LAUNCH,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="reprieve-trainer launch [launch's options] [torchrun's options] SCRIPT ...",
-        allow_abbrev=False,
-    )
-    launch.add_argument(
-        "--window",
-        type=positive,
-        metavar="S",
-        help="seconds from SIGTERM to SIGKILL on this platform: a pod's grace, say. Without it "
-        "ranks get 115 s, but count on 30 s only when they decide what to save",
-    )
-    launch.add_argument(
-        "--max-crashes",
-        type=count,
-        default=MAX_CRASHES,
-        metavar="N",
-        help="so many crashes in a row, with no new checkpoint in between, end with 79 "
-        "(%(default)s); preemptions do not count, however many",
-    )
-    launch.add_argument(
-        "--when-notice",
-        choices=("exit", "wait"),
-        default="exit",
-        help="while a stop notice is in force: exit with 75 at once, for a scheduler that starts "
-        "the job elsewhere, or wait for its end, for a unit of this very node (%(default)s)",
-    )
-    launch.add_argument("--report", type=Path, metavar="FILE", help="write how it ended, as JSON")
+    add_launch(commands)
     add_stop(commands)
     add_store(commands)
     add_checkpoints(commands)
@@ -260,16 +171,3 @@ def _parser() -> argparse.ArgumentParser:
     add_report_command(commands)
     add_verify_resume(commands)
     return parser
-
-
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Split off our own options, which stand before the first that is torchrun's."""
-    if arguments[:1] != ["launch"]:
-        return arguments, []
-    end = 1
-    while end < len(arguments):
-        name, _, value = arguments[end].partition("=")
-        if name not in ("--window", "--max-crashes", "--when-notice", "--report", "--help", "-h"):
-            break
-        end += 1 if value or name in ("--help", "-h") else 2
-    return arguments[:end], arguments[end:]

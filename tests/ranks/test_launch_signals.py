@@ -1,6 +1,8 @@
 """Signals to ``reprieve-trainer launch``: several, odd ones, and those that it is to ignore."""
 
 import signal
+import subprocess
+import sys
 import textwrap
 import time
 from collections.abc import Sequence
@@ -142,3 +144,36 @@ def waits_in_rendezvous(running: Launch) -> bool:
     with suppress(FileNotFoundError):  # one was closed as we looked
         return any(str(fd.readlink()) in listening for fd in (mine / "fd").iterdir())
     return False
+
+
+LOGS_AS_IT_COMES = """
+    import logging, os, signal, sys
+    from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+    from trainer_hooks.cli import main
+
+    class Interrupted:
+        def __str__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return "a line"
+
+    monitored = LocalElasticAgent._monitor_workers
+
+    def monitor(agent, group):
+        LocalElasticAgent._monitor_workers = monitored
+        logging.getLogger("any").warning("%s", Interrupted())
+        return monitored(agent, group)
+
+    LocalElasticAgent._monitor_workers = monitor
+    main(["launch", "--standalone", "--nproc-per-node=1", sys.argv[1]])
+"""
+
+
+def test_launch_ends_when_a_signal_comes_in_the_middle_of_a_log_line(tmp_path: Path) -> None:
+    """Log handlers take every exception for a fault of the line, and torchrun's for one as well."""
+    script = tmp_path / "script.py"
+    script.write_text("import time; time.sleep(3600)")
+    command = [sys.executable, "-c", textwrap.dedent(LOGS_AS_IT_COMES), str(script)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert "--- Logging error ---" in ended.stderr
+    assert ended.returncode == 75, ended.stderr
+    assert "stopped by SIGTERM" in ended.stderr

@@ -119,12 +119,14 @@ class Agent(LocalElasticAgent):
         super()._rendezvous(worker_group)
 
     def _start_workers(self, worker_group: Any) -> Any:  # noqa: ANN401 - as above
+        self._first_signal.raise_again()
         forget_results(self._node.results)  # of the ranks that these replace
         started = super()._start_workers(worker_group)
         self._node.has_begun.set()
         return started
 
     def _monitor_workers(self, worker_group: Any) -> RunResult:  # noqa: ANN401 - as above
+        self._first_signal.raise_again()
         result: RunResult = super()._monitor_workers(worker_group)
         if self._node.is_elastic and result.state in (WorkerState.SUCCEEDED, WorkerState.FAILED):
             fate = self._fate(result)

@@ -31,6 +31,7 @@ class FirstSignal:
 
     def __init__(self) -> None:
         self._is_taken = False
+        self._raised: SignalException | None = None
         self._kill_ranks: Callable[[], None] | None = None
 
     def kill_by(self, kill_ranks: Callable[[], None]) -> None:
@@ -40,6 +41,19 @@ class FirstSignal:
     def take(self) -> None:
         """Let none break off what is under way now: the ranks are being ended."""
         self._is_taken = True
+        self._raised = None
+
+    def raise_again(self) -> None:
+        """Raise once more what has been raised and has not come to anything.
+
+        It goes to whatever the signal has interrupted, and there many an ``except Exception`` takes
+        it for its own: that of every log handler, or of an attempt at a rendezvous.
+
+        Raises:
+            SignalException: There was one.
+        """
+        if self._raised is not None:
+            raise self._raised
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal.
@@ -50,7 +64,9 @@ class FirstSignal:
         if not self._is_taken:
             self._is_taken = True
             number = signal.Signals(number)
-            raise SignalException(f"process {os.getpid()} got signal {number}", sigval=number)
+            said = f"process {os.getpid()} got signal {number}"
+            self._raised = SignalException(said, sigval=number)
+            raise self._raised
         # A second one, of somebody who has waited long enough, is meant.
         if number in BY_HAND_SIGNALS and self._kill_ranks is not None:
             self._kill_ranks()

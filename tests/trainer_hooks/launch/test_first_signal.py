@@ -38,6 +38,20 @@ def test_signal_is_dropped_when_ranks_are_ended_and_there_are_none() -> None:
     first(signal.SIGINT, None)
 
 
+def test_signal_is_raised_again_when_nothing_came_of_it() -> None:
+    """A log line that it interrupts takes its exception, and says that as a fault of the line."""
+    first = FirstSignal()
+    first.raise_again()
+    with pytest.raises(SignalException):
+        first(signal.SIGTERM, None)
+    for _ in range(2):
+        with pytest.raises(SignalException) as raised:
+            first.raise_again()
+        assert raised.value.sigval is signal.SIGTERM
+    first.take()
+    first.raise_again()
+
+
 def test_signal_is_not_heeded_when_the_launch_was_started_to_ignore_it() -> None:
     """nohup does that."""
     assert heeded() == list(ENDING)

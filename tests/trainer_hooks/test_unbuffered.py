@@ -1,0 +1,48 @@
+"""Log lines of a signal handler, in the middle of another one."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from tests.support.launching import wait_until
+
+LOGS = """
+    import logging, os, signal
+    from trainer_hooks.unbuffered import UnbufferedHandler
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[UnbufferedHandler()])
+    log = logging.getLogger("any")
+
+    def end(number, frame):
+        log.info("ending")
+        os._exit(75)
+
+    signal.signal(signal.SIGTERM, end)
+    log.info("x" * 100000)
+"""
+
+
+def logging_process() -> "subprocess.Popen[str]":
+    """Start it; without PYTHONUNBUFFERED, which would do what is tried here."""
+    command = [sys.executable, "-c", textwrap.dedent(LOGS)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={})
+
+
+def test_handler_is_heard_when_it_interrupts_a_line_that_is_being_written() -> None:
+    """Nobody reads the log for a while, so the write is under way for as long."""
+    with logging_process() as process:
+        assert process.stderr is not None
+        wait_until(lambda: b"pipe" in Path(f"/proc/{process.pid}/wchan").read_bytes(), "its write")
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        assert process.wait() == 75
+    assert said.endswith("ending\n")
+
+
+def test_line_is_written_whole_when_the_pipe_takes_it_in_pieces() -> None:
+    """write(2) may take less than it was given."""
+    with logging_process() as process:
+        assert process.stderr is not None
+        assert process.stderr.read() == "x" * 100000 + "\n"
