@@ -25,8 +25,11 @@ def waiting(run_dir: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]
         command, env={"REPRIEVE_RUN_DIR": str(run_dir)}, stderr=subprocess.PIPE, text=True
     ) as launch:
         assert launch.stderr is not None
-        assert "stop notice spot is in force" in launch.stderr.readline()
-        yield launch
+        try:
+            assert "stop notice spot is in force" in launch.stderr.readline()
+            yield launch
+        finally:
+            launch.kill()  # or the block waits for what does not end, and hides why
 
 
 def test_launch_ends_with_75_and_has_no_torch_when_it_waits_and_is_told_to_stop(
