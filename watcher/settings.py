@@ -30,6 +30,7 @@ _FOR_TRAINERS = (
     "REPRIEVE_LAUNCHER",
     "REPRIEVE_POD_UID",
     "REPRIEVE_NOTICE_URL",
+    "REPRIEVE_IN_DRILL",
 )
 _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 """What reading a file or a value raises where it makes no sense."""

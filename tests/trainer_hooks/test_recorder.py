@@ -17,6 +17,7 @@ from trainer_hooks import recorder
 from trainer_hooks.flag import ROLL_BACK, StopNotice
 from trainer_hooks.phases import Phase
 from trainer_hooks.recorder import NODES_VARIABLE, Recorder
+from trainer_hooks.telling import IN_DRILL
 from trainer_hooks.waste.account import Kind, account, timeline
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.heard import Urgency
@@ -147,6 +148,20 @@ def test_end_is_a_drills_when_nothing_else_was_behind_it(node: Node) -> None:
     (attempt,) = read_ledger(node.checkpoints)
     assert attempt.end is not None
     assert attempt.end.outcome is Outcome.DRILLED
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"), [("1", Outcome.DRILLED), ("0", Outcome.PREEMPTED), ("", Outcome.PREEMPTED)]
+)
+def test_end_is_a_drills_when_the_whole_node_is_simulated(
+    node: Node, monkeypatch: pytest.MonkeyPatch, told: str, outcome: Outcome
+) -> None:
+    """Its notice is as real as any to the run, which stops as on any: only the ledger differs."""
+    monkeypatch.setenv(IN_DRILL, told)
+    node.train(Run(), until=9, in_step=at(4, node.notice))
+    (attempt,) = read_ledger(node.checkpoints)
+    assert attempt.end is not None
+    assert attempt.end.outcome is outcome
 
 
 def test_training_is_the_same_when_no_ledger_can_be_written(

@@ -8,6 +8,8 @@ from trainer_hooks.waste.heard import Heard
 from trainer_hooks.waste.phase_spent import PhaseSpent
 from trainer_hooks.waste.records import Begin, Committed, End, Outcome, Saved, Spent, Steps
 
+_AT_WILL = frozenset({Outcome.FINISHED, Outcome.STOPPED, Outcome.DRILLED})
+
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
@@ -53,8 +55,8 @@ class Attempt:
 
     @property
     def is_left_at_will(self) -> bool:
-        """Whether nothing took it down: it has finished, or a person has stopped it."""
-        return self.end is not None and self.end.outcome in {Outcome.FINISHED, Outcome.STOPPED}
+        """Whether nothing took it down: it has finished, a person has stopped it, or a drill."""
+        return self.end is not None and self.end.outcome in _AT_WILL
 
     def is_kept(self, step: int) -> bool:
         """Tell whether the state after ``step`` steps is in the run's history."""

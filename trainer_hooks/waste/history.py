@@ -139,7 +139,8 @@ def _uptimes(attempts: Sequence[Attempt], sized: int | None) -> list[Uptime]:
 def _restarts_s(attempts: Sequence[Attempt], segments: Sequence[Segment]) -> list[float]:
     """Return the restart after each interruption, all starts until a step ran taken together.
 
-    After a person's stop the next start is the first again: how long they let it be is no R.
+    After a person's stop, or a drill, the next start is the first again: how long they let it be
+    is no R.
     """
     restarts: list[float] = []
     spent = {attempt.begin.attempt: 0.0 for attempt in attempts}

@@ -54,9 +54,9 @@ class Interruption:
 def interruptions(
     attempts: Sequence[Attempt], segments: Sequence[Segment]
 ) -> tuple[Interruption, ...]:
-    """Return what took down each attempt but the last. Drills are among them, with their name.
+    """Return what took down each attempt but the last.
 
-    Who has finished, or was stopped by a person, was not interrupted.
+    Who has finished, or was stopped by a person or a drill, was not interrupted.
     """
     return tuple(_interruptions(attempts, segments))
 

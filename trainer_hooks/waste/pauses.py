@@ -1,4 +1,4 @@
-"""Every pause of a real run: somebody stopped it, or it was done, and somebody went on later."""
+"""Every pause of a real run: somebody stopped or drilled it, or it was done, and it went on."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -65,7 +65,7 @@ class Outcome(StrEnum):
     FINISHED = "finished"
     PREEMPTED = "preempted"
     DRILLED = "drilled"
-    """Preempted by a drill, which says nothing of M."""
+    """Ended by a drill, which says nothing of M, and whose new start says nothing of R."""
     ROLLED_BACK = "rolled_back"
     FAILED = "failed"
     STOPPED = "stopped"

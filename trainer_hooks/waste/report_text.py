@@ -1,12 +1,14 @@
 """A report in words."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from trainer_hooks.untrusted import shortened
 from trainer_hooks.waste.account import PAID, Kind
 from trainer_hooks.waste.attempt import Attempt
 from trainer_hooks.waste.interruptions import Interruption
+from trainer_hooks.waste.pauses import Pause
 from trainer_hooks.waste.records import Outcome
 from trainer_hooks.waste.report import Report
 from trainer_hooks.waste.words import amount, bar, digits, duration, regularity, share
@@ -45,17 +47,24 @@ def report_text(report: Report) -> str:
         sections.append(_interrupted(report))
     if report.findings:
         sections.append(_found(report))
-    if report.pauses:
-        sections.append(_paused(report))
+    drills = [pause for pause in report.pauses if pause.outcome is Outcome.DRILLED]
+    if others := [pause for pause in report.pauses if pause not in drills]:
+        sections.append(_paused("Paused for {}, which nobody has paid for", others))
+    if drills:
+        sections.append(
+            _paused("Drilled, and launched again after {}: in no bill, no M and no R", drills)
+        )
     return "\n\n".join("\n".join(section) for section in sections)
 
 
 def _run(report: Report) -> Iterator[str]:
     count = len(report.attempts)
+    drilled = sum(pause.outcome is Outcome.DRILLED for pause in report.pauses)
+    apart = f"{len(report.pauses) - drilled} paused" + (f", {drilled} drilled" if drilled else "")
     yield (
         f"{report.steps:,} steps in {duration(report.ended - report.began)}, "
         f"{count} start{'s' * (count > 1)}, {len(report.interruptions)} interrupted, "
-        f"{len(report.pauses)} paused; the last {_how_last(report.attempts[-1])}"
+        f"{apart}; the last {_how_last(report.attempts[-1])}"
     )
     yield f"  from {_clock(report.began)} to {_clock(report.ended)}"
     if report.torn_lines:
@@ -156,15 +165,15 @@ def _found(report: Report) -> Iterator[str]:
         yield f"  and {len(report.findings) - SHOWN} before these"
 
 
-def _paused(report: Report) -> Iterator[str]:
-    yield f"Paused for {duration(report.accounts.paused_s)}, which nobody has paid for"
-    for pause in report.pauses[-SHOWN:]:
+def _paused(headed: str, pauses: Sequence[Pause]) -> Iterator[str]:
+    yield headed.format(duration(math.fsum(pause.paused_s for pause in pauses)))
+    for pause in pauses[-SHOWN:]:
         yield (
             f"  {_clock(pause.at):<20}{_ENDS[pause.outcome]:<10} at step {pause.at_step}, "
             f"launched again {duration(pause.paused_s)} later at step {pause.resumed_step}"
         )
-    if len(report.pauses) > SHOWN:
-        yield f"  and {len(report.pauses) - SHOWN} before these"
+    if len(pauses) > SHOWN:
+        yield f"  and {len(pauses) - SHOWN} before these"
 
 
 def _line(interruption: Interruption) -> str:

@@ -73,7 +73,8 @@ async def job(command: Sequence[str], run_dir: Path) -> AsyncIterator[Process]:
     Raises:
         StartFailed: There is no such program.
     """
-    environment = {**os.environ, "REPRIEVE_RUN_DIR": str(run_dir)}
+    # In the job's ledger this is no interruption: docs/contracts.md.
+    environment = {**os.environ, "REPRIEVE_RUN_DIR": str(run_dir), "REPRIEVE_IN_DRILL": "1"}
     environment.pop("REPRIEVE_NOTICE_URL", None)  # of the node that the drill itself is on
     try:
         process = await asyncio.create_subprocess_exec(

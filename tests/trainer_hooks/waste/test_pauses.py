@@ -41,7 +41,7 @@ def paused(root: Path, outcome: Outcome = Outcome.STOPPED) -> tuple[Attempt, ...
     return read_ledger(root)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.STOPPED, Outcome.FINISHED])
+@pytest.mark.parametrize("outcome", [Outcome.STOPPED, Outcome.FINISHED, Outcome.DRILLED])
 def test_nobody_pays_when_a_person_lets_the_run_be(tmp_path: Path, outcome: Outcome) -> None:
     """The night is apart; what the next start takes until its first step is paid all the same."""
     attempts = paused(tmp_path, outcome)
@@ -63,6 +63,23 @@ def test_person_is_no_interruption_when_m_and_r_are_measured(tmp_path: Path) -> 
     segments = timeline(attempts)
     found = history(attempts, segments)
     assert interruptions(attempts, segments) == ()
+    assert [uptime.is_interrupted for uptime in found.uptimes] == [False, False]
+    assert found.restarts_s == ()
+
+
+def test_report_shows_a_drill_apart_from_pauses_and_interruptions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rehearsal is neither, and M and R know nothing of it."""
+    attempts = paused(tmp_path, Outcome.DRILLED)
+    text = said(capsys, "report", str(tmp_path))
+    assert "2 starts, 0 interrupted, 0 paused, 1 drilled; the last has no end yet" in text
+    assert "Drilled, and launched again after 11.1 h: in no bill, no M and no R" in text
+    assert re.search(r"a drill +at step 10, launched again 11.1 h later at step 10", text)
+    assert "Paused" not in text
+    report = planned(capsys, "report", str(tmp_path))
+    assert (report["interruptions"], report["pauses"][0]["outcome"]) == ([], "drilled")
+    found = history(attempts, timeline(attempts))
     assert [uptime.is_interrupted for uptime in found.uptimes] == [False, False]
     assert found.restarts_s == ()
 

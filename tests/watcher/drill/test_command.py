@@ -17,6 +17,7 @@ from pathlib import Path
 
 kept, how = Path(sys.argv[1]), sys.argv[2]
 run = Path(os.environ["REPRIEVE_RUN_DIR"])
+assert os.environ["REPRIEVE_IN_DRILL"] == "1"  # or its ledger would have an interruption
 boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 step = committed = int(kept.read_text()) if kept.exists() and how != "forgets" else 0
 
