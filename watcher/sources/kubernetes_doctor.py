@@ -19,9 +19,10 @@ from watcher.errors import (
 from watcher.finding import Finding, ok, unknown, wrong
 from watcher.kube.client import KubeClient
 from watcher.kube.keys import STATE
-from watcher.kube.node import NodeApi
+from watcher.kube.node import Edit, NodeApi
 from watcher.kube.objects import Node
 from watcher.kube.pods import PodApi
+from watcher.kube.replacement import Ask, AskPlace, ask_of
 from watcher.kube.rights import HEARING, PROTECTING, missing
 from watcher.sources.kubernetes_config import KubernetesConfig, is_protected, place_of, wanted
 from watcher.sources.road import Patient
@@ -39,6 +40,11 @@ _NAME = "set node to spec.nodeName (REPRIEVE_NODE by the downward API, as deploy
 _ADMITTED = (
     "let the policies of deploy/daemonset/base/admission.yaml know this account, and the token be "
     "one that is bound to this node's pod (Kubernetes 1.32 or newer)"
+)
+
+_ASKED = (
+    "apply the component ask-hyperpod or ask-gke of deploy/daemonset with kubernetes.replacement, "
+    "which takes out the policy reprieve-watcher-asks-nobody; or set it to off"
 )
 
 
@@ -66,7 +72,10 @@ async def checks(config: KubernetesConfig, patient: Patient) -> Sequence[Finding
         found = [answers, rights, own]
         if is_marked and node is not None:
             api = NodeApi(client, patient.node)
-            found += [await _mark(api), await _eviction(PodApi(client, patient.node))]
+            found.append(await _mark(api))
+            if ask := ask_of(config.replacement):
+                found.append(await _replacement(api, ask))
+            found.append(await _eviction(PodApi(client, patient.node)))
         return found
 
 
@@ -130,6 +139,29 @@ async def _mark(api: NodeApi) -> Finding:
 
 def _as_it_is(node: Node) -> str:
     return node.annotations.get(STATE, "{}")
+
+
+async def _replacement(api: NodeApi, ask: Ask) -> Finding:
+    """Check by writes that are not stored, one for each word, that another Node may be asked for.
+
+    A dry run reaches nobody who would replace the Node: nothing is stored that he could read.
+    """
+    checked = f"{ask.place} {ask.key}, which asks for another Node"
+    try:
+        for value in sorted(ask.values()):
+            if ask.place is AskPlace.LABEL:
+                await api.edit(_labelled(ask.key, value))
+            else:
+                await api.set_condition({"type": ask.key, "status": value})
+    except (KubeForbidden, KubeRefused) as error:
+        return wrong(checked, str(error), _ASKED)
+    except KubeError as error:
+        return unknown(checked, str(error))
+    return ok(checked, "is accepted, as a dry run shows")
+
+
+def _labelled(key: str, value: str) -> Edit:
+    return lambda _: {"metadata": {"labels": {key: value}}}
 
 
 async def _eviction(pods: PodApi) -> Finding:

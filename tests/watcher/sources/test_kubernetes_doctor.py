@@ -10,8 +10,10 @@ from tests.fakes.kube.access import Rule, Subject, rules_of
 from tests.fakes.kube.admission import own_node_only
 from tests.fakes.kube.faults import Trouble
 from tests.fakes.kube.server import FakeApiServer, fake_api_server
+from tests.support.admission_policies import policies_of
 from tests.support.kustomized import DAEMONSET, named, rendered
 from watcher.finding import Finding, Verdict
+from watcher.kube.replacement import PRESETS
 from watcher.kube.rights import HEARING, PROTECTING, Right
 from watcher.sources import kubernetes_doctor
 from watcher.sources.kubernetes_config import KubernetesConfig
@@ -20,6 +22,7 @@ from watcher.sources.road import Patient
 
 NODE, BOOT = "node-a", "boot-1"
 TOKEN = "bound-token"  # noqa: S105 - the fake's
+ACCOUNT = "system:serviceaccount:reprieve-system:reprieve-watcher"
 BASIC = Rule(["create"], ["selfsubjectaccessreviews"], groups=["authorization.k8s.io"])
 """What everybody may."""
 
@@ -49,11 +52,17 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 
 async def found_by(
-    server: FakeApiServer, directory: Path, patient: Patient = PATIENT
+    server: FakeApiServer,
+    directory: Path,
+    patient: Patient = PATIENT,
+    *,
+    replacement: str = "off",
 ) -> dict[str, Finding]:
     """Return the findings by what was checked; the server by two words."""
     (directory / "token").write_text(TOKEN)
-    config = KubernetesConfig(url=server.url, token_file=directory / "token")
+    config = KubernetesConfig(
+        url=server.url, token_file=directory / "token", replacement=replacement
+    )
     findings: Sequence[Finding] = await checks(config, patient)
     return {one.checked.partition(" at ")[0]: one for one in findings}
 
@@ -137,6 +146,46 @@ async def test_mark_is_wrong_when_a_policy_denies_what_the_rules_allow(
     assert findings["rights of the account"].verdict is Verdict.OK
     assert findings["marks on the Node"].verdict is Verdict.WRONG
     assert "admission.yaml" in findings["marks on the Node"].todo
+
+
+@pytest.mark.parametrize("replacement", ["hyperpod", "gke"])
+async def test_replacement_is_wrong_when_the_shipped_policy_forbids_its_label(
+    server: FakeApiServer, tmp_path: Path, replacement: str
+) -> None:
+    """It would be found on the day that a trainer asks; every mark besides is accepted."""
+    server.access.subjects[TOKEN] = Subject(ACCOUNT, (*as_shipped(), BASIC), node=NODE)
+    server.api.policies += policies_of(rendered(DAEMONSET / "base"))
+    findings = await found_by(server, tmp_path, replacement=replacement)
+    asked = findings[f"label {PRESETS[replacement].key}, which asks for another Node"]
+    assert asked.verdict is Verdict.WRONG
+    assert "may ask nobody" in asked.found
+    assert "ask-hyperpod" in asked.todo
+    assert findings["marks on the Node"].verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("replacement", "name"),
+    [
+        ("gke", "label cloud.google.com/fault-behavior"),
+        ("label:example.com/replace=true", "label example.com/replace"),
+        ("condition:NodeFaulty=True", "condition NodeFaulty"),
+    ],
+)
+async def test_replacement_is_tried_and_not_asked_for_when_it_is_allowed(
+    server: FakeApiServer, tmp_path: Path, replacement: str, name: str
+) -> None:
+    """Who reads the word ends the machine, so the doctor must not leave it there."""
+    before = server.cluster.node(NODE)
+    findings = await found_by(server, tmp_path, replacement=replacement)
+    assert findings[f"{name}, which asks for another Node"].verdict is Verdict.OK
+    assert server.cluster.node(NODE) == before
+
+
+async def test_replacement_is_not_tried_when_nobody_is_to_be_asked(
+    server: FakeApiServer, tmp_path: Path
+) -> None:
+    """The default."""
+    assert not [name for name in await found_by(server, tmp_path) if "another Node" in name]
 
 
 async def test_eviction_is_ok_when_a_budget_holds_the_pod(
