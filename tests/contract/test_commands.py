@@ -12,6 +12,7 @@ from tests.support import ledgers
 from tests.support.command_blocks import Block, blocks, blocks_of, pages
 from tests.support.image_root import ROOT
 from trainer_hooks import cli as trainer
+from trainer_hooks.launch.command import split
 from watcher import cli as watcher
 
 BLOCKS = list(blocks())
@@ -68,7 +69,7 @@ def test_our_programs_understand_it_whoever_runs_it(block: Block) -> None:
         if program == "reprieve-watcher":
             watcher._arguments(words)
         else:
-            trainer._parser().parse_args(trainer._split(words)[0])
+            trainer._parser().parse_args(split(words)[0])
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
