@@ -18,6 +18,10 @@ ROOT = Path(__file__).parents[2]
 POINTS_OF_EACH = 2
 """Of a rank, the coordinator, and both."""
 
+AT_ONCE = 6
+"""Jobs beside each other, where there are 700: one computes for a third of a second, and waits for
+two or three."""
+
 
 @pytest.fixture(params=["file system", "weed_endpoint", "rclone_endpoint"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -56,7 +60,7 @@ def test_newest_checkpoint_loads_when_a_real_save_is_killed_at_some_calls(url: s
 @pytest.mark.timeout(3600)
 def test_newest_checkpoint_loads_when_a_real_save_is_killed_at_any_call(url: str) -> None:
     """All of them; some come before each commit, and some after."""
-    seen = explore(url)
+    seen = explore(url, f"--at-once={AT_ONCE}")
     assert seen["killed"] > 0.9 * seen["points"] > 90
     for victim in ("rank", "coordinator", "all"):
         assert {"0", "10"} <= set(seen["committed before"][victim])
