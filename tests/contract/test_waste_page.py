@@ -64,3 +64,24 @@ def test_every_flag_is_real_when_the_page_names_it(capsys: pytest.CaptureFixture
         known += capsys.readouterr().out
     for flag in sorted(set(re.findall(r"`?(--[a-z][a-z-]+)", PAGE))):
         assert flag in known, flag
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "TPU_INITIALIZATION TRAINING_PREP PROGRAM_STARTUP DATA_LOADING_SYNC DATA_LOADING_ASYNC",
+        "UNPRODUCTIVE_CHECKPOINT_SAVE_TIME UNPRODUCTIVE_CHECKPOINT_RESTORE_TIME",
+        "WASTED_PROGRESS_FROM_DISRUPTION INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+        "CUSTOM_BADPUT_EVENTS OTHER",
+        "ELASTIC_SLICE_DOWN ELASTIC_SCALE_UP ELASTIC_REINITIALIZATION",
+    ],
+)
+def test_every_category_of_googles_is_one_of_ours_when_it_is_looked_up(names: str) -> None:
+    """ml-goodput-measurement's BadputType (read 2026-11-30), by kinds and parts that there are."""
+    table = PAGE.split("### Google's names")[1]
+    ours = {*Kind, *Part}
+    for name in names.split():
+        [line] = [line for line in table.splitlines() if f"`{name}`" in line]
+        told = re.findall(r"`([a-z]+)`", line)
+        assert set(told) <= ours, line
+        assert told or "nothing here" in line, line
