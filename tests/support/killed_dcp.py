@@ -31,7 +31,7 @@ STEPS = (10, 20)
 EVERY = 10
 RANKS = 2
 
-AGENT_S = 2.0
+AGENT_S = 1.0
 """Seconds that a rank may live on when another has been killed; then the agent ends it too."""
 
 _LIMIT_S = 120.0

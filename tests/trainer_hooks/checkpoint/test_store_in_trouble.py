@@ -59,9 +59,9 @@ def store(weed_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fault
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give up a store that is in trouble for two seconds."""
+    """Give up a store that is in trouble for a second; nothing that works is limited by it."""
     for module in (bucket, store_access):
-        monkeypatch.setattr(module, "PATIENCE", timedelta(seconds=2))
+        monkeypatch.setattr(module, "PATIENCE", timedelta(seconds=1))
 
 
 @pytest.fixture
