@@ -19,6 +19,7 @@ from watcher.actions.tellers import asked_for
 from watcher.actions.trainer_look import TrainerLook
 from watcher.cloud import Cloud
 from watcher.config import Config
+from watcher.faces import openapi
 from watcher.faces.notice_face import NoticeFace
 from watcher.faces.probes import Probes
 from watcher.faces.server import Handler, keep_serving
@@ -159,4 +160,5 @@ class Daemon:
             "/metrics": probes.metrics,
             "/v1/state": view.state,
             "/": view.page,
+            openapi.PATH: openapi.openapi,
         }

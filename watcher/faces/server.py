@@ -8,12 +8,14 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 
 from watcher.config import Address
 from watcher.faces.places import Places
 
 log = logging.getLogger(__name__)
+_answering = logging.getLogger(f"{__name__}.answering")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -60,6 +62,7 @@ async def keep_serving(
     runner = web.AppRunner(
         app,
         access_log=None,
+        logger=_answering,
         handler_cancellation=True,  # who leaves waits for nothing any more
         keepalive_timeout=_IDLE_LIMIT_S,
         lingering_time=0,
@@ -67,6 +70,7 @@ async def keep_serving(
         max_field_size=_LINE_LIMIT_BYTES,
         shutdown_timeout=0.5,
     )
+    _answering.addFilter(_is_our_fault)
     await runner.setup()
     asyncio.get_running_loop().set_exception_handler(_AcceptFaults())
     listening = None
@@ -86,6 +90,19 @@ async def keep_serving(
         if listening is not None:
             listening.close()
         await runner.cleanup()
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    """Keep what is no HTTP out of the log; the client is told so with a 400.
+
+    aiohttp logs it as an error with a traceback, and so anybody who reaches the port could fill the
+    log, and hide in it what matters.
+    """
+    failure = record.exc_info[1] if record.exc_info else None
+    if not isinstance(failure, HttpProcessingError):
+        return True
+    log.debug("request refused why=%s", failure.message)
+    return False
 
 
 async def _listen(

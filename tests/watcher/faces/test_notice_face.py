@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.clocks import TurnedClock, eventually
+from tests.support.described import check_described
 from tests.support.flag_desk import Desk, advice, preemption
 from tests.support.served_faces import ServedFaces, served_faces
 from watcher.errors import SourceUnavailable
@@ -43,6 +44,7 @@ class Node:
         status, body = await self.http.ask(f"{PATH}?{query}")
         assert status == 200, body
         answer: dict[str, Any] = json.loads(body)
+        check_described("Word", answer)
         return answer
 
     async def ask_later(self, waits: int = 1) -> asyncio.Task[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.clocks import TurnedClock
+from tests.support.described import check_described
 from tests.support.served_faces import ServedFaces, served_faces
 from watcher.errors import SourceUnavailable
 from watcher.faces.probes import Probes
@@ -41,6 +42,7 @@ async def test_ready_names_the_source_when_it_has_not_answered_yet(faces: Served
     """A daemon that has just started does not claim to see."""
     status, body = await faces.ask("/readyz")
     assert status == 503
+    check_described("Readiness", json.loads(body))
     assert json.loads(body)["unfit"] == [
         {
             "source": "aws_imds",

@@ -82,6 +82,34 @@ async def test_request_is_refused_when_it_is_too_large_or_no_http(request_bytes:
         assert b" 400 " in first_line
 
 
+async def test_log_has_no_word_of_requests_that_are_no_http_unless_it_is_asked_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever reaches the port could fill the log otherwise, a traceback for each request."""
+    bad = b"GET /hello HTTP/1.1\r\nHost: localhost\r\nX: \x00\r\n\r\n"
+    async with served_faces(ROUTES) as faces:
+        with caplog.at_level("INFO"):
+            assert b" 400 " in await raw(faces.url, bad)
+        assert [one.message for one in caplog.records if "faces served" not in one.message] == []
+        with caplog.at_level("DEBUG"):
+            await raw(faces.url, bad)
+        assert "request refused why=Invalid header value" in caplog.text
+        assert "Traceback" not in caplog.text
+
+
+async def test_log_has_the_traceback_when_a_face_itself_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A fault of ours is not hidden with those of the clients."""
+
+    async def broken(_request: web.Request) -> web.Response:
+        raise ArithmeticError
+
+    async with served_faces({"/broken": broken}) as faces:
+        assert (await faces.ask("/broken"))[0] == 500
+    assert "ArithmeticError" in caplog.text
+
+
 @pytest.mark.parametrize("opening", [b"", b"GET /hello HTTP/1.1\r\nHost: loc"])
 async def test_connection_is_closed_when_no_complete_request_comes(
     monkeypatch: pytest.MonkeyPatch, opening: bytes

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.clocks import TurnedClock
+from tests.support.described import check_described
 from tests.support.served_faces import served_faces
 from watcher.actions.node_board import NodeBoard, NodeSeen, PodsSeen
 from watcher.cloud import Cloud
@@ -47,6 +48,7 @@ async def shown(
         status, body = await faces.ask("/v1/state")
     assert status == 200
     document: dict[str, Any] = json.loads(body)
+    check_described("State", document)
     return document
 
 
