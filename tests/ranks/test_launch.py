@@ -279,7 +279,8 @@ def test_launch_exits_78_when_no_checkpoint_can_be_kept(tmp_path: Path) -> None:
     with launch(tmp_path / "out", TINY_MAIN, *arguments) as running:
         assert running.wait() == 78, running.output
         why = running.report["reason"]
-        assert why.startswith("rank 0: DirectoryError: checkpoint_dir")
+        # Whose process ends first is chance, and the other may be ended before it has said it.
+        assert why.startswith(tuple(f"rank {n}: DirectoryError: checkpoint_dir" for n in (0, 1)))
         assert "cannot be written (Not a directory)" in why
         assert (
             f"({TINY_MAIN.with_name('tiny.py')}:" in why
