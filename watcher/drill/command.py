@@ -18,6 +18,7 @@ from watcher.drill.asking import ask
 from watcher.drill.course import Course
 from watcher.drill.node import job, node
 from watcher.drill.picture import picture
+from watcher.drill.picture_png import draw
 from watcher.drill.watching import Watching
 from watcher.errors import ConfigError, StartFailed
 from watcher.sources.drill_config import DrillConfig
@@ -66,9 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print one JSON object")
     add("--config", type=Path, metavar="FILE", help="TOML file of the daemon on this node")
     add("--history", type=Path, metavar="FILE", help="append the drill, or read what is there")
-    add("--picture", type=Path, metavar="FILE", help="write the course as an HTML page")
+    drawn = "draw the course: .html, or .png with the extra [plot]"
+    add("--picture", type=_picture_path, metavar="FILE", help=drawn)
     job = "the job, after --; or clear, which ends the drill on this node; or history; or keep"
     add("job", nargs="*", metavar="COMMAND", help=job)
+
+
+def _picture_path(text: str) -> Path:
+    """Read where a picture is to go, before anything is drilled; else argparse complains."""
+    path = Path(text)
+    if path.suffix not in {".png", ".html"}:
+        raise argparse.ArgumentTypeError(f"a picture is .png or .html, not {path.name!r}")
+    return path
 
 
 def run(arguments: argparse.Namespace, config: Config) -> int:
@@ -123,7 +133,10 @@ def _keep(course: Course, arguments: argparse.Namespace, node: str, at: datetime
         past, _ = history.read(arguments.history)
     if arguments.picture is not None:
         try:
-            arguments.picture.write_text(picture(course, node, past), encoding="utf-8")
+            if arguments.picture.suffix == ".png":
+                draw(arguments.picture, course, node, past)
+            else:
+                arguments.picture.write_text(picture(course, node, past), encoding="utf-8")
         except OSError as error:
             raise StartFailed(f"{arguments.picture}: {error.strerror}") from error
 
