@@ -107,7 +107,7 @@ def test_job_leaves_and_goes_on_when_the_readme_is_typed(desk: Desk, tmp_path: P
             assert first.wait(timeout=LIMIT_S) == 75, desk.said
     (tmp_path / "node" / "notice.json").unlink()
     with desk.typed(job) as second:
-        desk.wait_for(lambda: "resumed" in desk.said)
+        desk.wait_for(lambda: "RESUMED step=" in desk.said)
         desk.run(f"reprieve-trainer stop {tmp_path}/run-7")
         assert second.wait(timeout=LIMIT_S) == 75, desk.said
     assert "step_" in desk.run(f"reprieve-trainer checkpoints ls {tmp_path}/run-7")
