@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-slow lint docs format bench lock audit licences settings wheel sbom deb clean
+.PHONY: help setup setup-full demo test test-fast test-slow lint docs format bench lock audit licences settings wheel sbom deb clean
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ $(READY): requirements/dev.txt requirements/locked/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+setup-full: setup ## and the system packages that only some tests need (Debian; asks for root)
+	requirements/system.sh
 
 demo: $(READY) ## the main job: a notice, a commit, exit 75, an exact resume (under 90 s after set-up)
 	$(BIN)/python examples/demo.py

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Install the system packages of system.txt that are missing; with --missing only name them.
+set -euo pipefail
+list="$(dirname "$0")/system.txt"
+
+missing() {
+  grep -v '^#' "$list" | while read -r program package _; do
+    PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null || echo "$package"
+  done | sort -u
+}
+
+mapfile -t packages < <(missing)
+if [ "${#packages[@]}" -eq 0 ]; then
+  echo "system packages: all are there"
+  exit 0
+fi
+if [ "${1:-}" = --missing ]; then
+  echo "system packages: tests that need ${packages[*]} will be skipped (make setup-full)"
+  exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+  echo "this is no Debian, so install by hand what stands for: ${packages[*]}" >&2
+  exit 1
+fi
+sudo=""
+[ "$(id -u)" -eq 0 ] || sudo=sudo
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq
+$sudo apt-get install -qq --yes --no-install-recommends "${packages[@]}"
