@@ -29,19 +29,55 @@ VARIABLES = {
 }
 
 
+class Server:
+    """A running server, which can be killed and started again with all that it had."""
+
+    def __init__(self, command: list[str], port: int, log: Path) -> None:
+        self._command, self._port, self._log = command, port, log
+        self.endpoint = f"http://127.0.0.1:{port}"
+        self.process: subprocess.Popen[bytes]
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        with self._log.open("ab") as output:
+            self.process = subprocess.Popen(self._command, stdout=output, stderr=subprocess.STDOUT)
+        while not _answers(self._port):
+            if self.process.poll() is not None:
+                pytest.fail(self._log.read_text(errors="replace")[-2000:])
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, if it has not been ended so already."""
+        self.process.kill()
+        self.process.wait()
+
+
 @contextmanager
 def seaweedfs(directory: Path) -> Iterator[str]:
     """Run SeaweedFS, whose puts can be conditional, with a bucket; yield its endpoint."""
-    with weed_server(directory, volume_mb=64, volumes=20) as endpoint:
-        client = s3_client(endpoint)
+    with mortal_seaweedfs(directory) as server:
+        yield server.endpoint
+
+
+@contextmanager
+def mortal_seaweedfs(directory: Path) -> Iterator[Server]:
+    """Run the same; yield the server, which a test may kill."""
+    with _weed_server(directory, volume_mb=64, volumes=20) as server:
+        client = s3_client(server.endpoint)
         client.create_bucket(Bucket=BUCKET)
         client.close()
-        yield endpoint
+        yield server
 
 
 @contextmanager
 def weed_server(directory: Path, *, volume_mb: int, volumes: int) -> Iterator[str]:
     """Run it with volumes of a size, at most so many, and no bucket; yield its endpoint."""
+    with _weed_server(directory, volume_mb=volume_mb, volumes=volumes) as server:
+        yield server.endpoint
+
+
+@contextmanager
+def _weed_server(directory: Path, *, volume_mb: int, volumes: int) -> Iterator[Server]:
     s3, master, volume, filer, *of_grpc = quiet_ports(8)
     identity = {
         "name": "test",
@@ -59,8 +95,8 @@ def weed_server(directory: Path, *, volume_mb: int, volumes: int) -> Iterator[st
         f"-s3.config={config}", "-master.telemetry=false", f"-master.volumeSizeLimitMB={volume_mb}",
         f"-volume.max={volumes}", "-s3.port.iceberg=0", "-s3.port.lance=0",
     ]  # fmt: skip
-    with _running([*map(str, command)], s3, directory / "weed.log"):
-        yield f"http://127.0.0.1:{s3}"
+    with _running([*map(str, command)], s3, directory / "weed.log") as server:
+        yield server
 
 
 @contextmanager
@@ -73,8 +109,8 @@ def rclone(directory: Path) -> Iterator[str]:
         str(_BIN / "rclone"), "serve", "s3", "--addr", f"127.0.0.1:{port}",
         "--auth-key", f"{_KEY},{_SECRET}", "--config", str(directory / "none"), str(data),
     ]  # fmt: skip
-    with _running(command, port, directory / "rclone.log"):
-        yield f"http://127.0.0.1:{port}"
+    with _running(command, port, directory / "rclone.log") as server:
+        yield server.endpoint
 
 
 def s3_client(endpoint: str) -> Any:  # noqa: ANN401 - boto3 has no types
@@ -103,19 +139,15 @@ def bucket_at(run: str) -> ObjectPlace:
 
 
 @contextmanager
-def _running(command: list[str], port: int, log: Path) -> Iterator[None]:
+def _running(command: list[str], port: int, log: Path) -> Iterator["Server"]:
     if not Path(command[0]).exists():
         pytest.skip(f"{Path(command[0]).name} is not installed: see requirements/dev.txt")
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    server = Server(command, port, log)
+    server.start()
     try:
-        while not _answers(port):
-            assert process.poll() is None, log.read_text(errors="replace")[-2000:]
-            time.sleep(0.05)
-        yield
+        yield server
     finally:
-        process.kill()
-        process.wait()
+        server.kill()
 
 
 def _answers(port: int) -> bool:
