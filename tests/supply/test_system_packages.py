@@ -1,4 +1,4 @@
-"""System packages that only some tests need: listed, installed on demand, and only what is missing."""
+"""System packages that only some tests need: listed, and installed only where missing."""
 
 import os
 import re
