@@ -48,9 +48,10 @@ lint: $(READY) ## ruff, mypy, import contracts, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-docs: $(READY) ## the documentation as a site, in build/site; a link that leads nowhere fails it
+docs: $(READY) ## the documentation as a site, in build/site; a dead link fails it, or a page that loads from elsewhere
 	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --conf-dir docs/site \
 	  --doctree-dir build/doctrees . build/site
+	@! grep -rE '<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//' build/site --include='*.html'
 
 format: $(READY) ## let ruff put the code in order
 	$(BIN)/ruff format .
