@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def run(directory: Path, *words: str, only: dict[str, str]) -> tuple[int, str, s
         (directory / name).write_text(f"#!/bin/sh\n{text}\n")
         (directory / name).chmod(0o755)
     for name in ("bash", "dirname", "grep", "sort", "id"):
-        (directory / name).symlink_to(Path("/usr/bin") / name)
+        (directory / name).symlink_to(str(shutil.which(name)))
     script = directory / "requirements"
     script.mkdir()
     (script / "system.sh").write_text(SCRIPT.read_text().replace(":/usr/sbin:/sbin", ""))
