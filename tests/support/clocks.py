@@ -40,6 +40,6 @@ class Seconds:
 
 async def eventually(holds: Callable[[], object]) -> None:
     """Wait, within a generous limit, until ``holds`` returns something true."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for is in a file or another process
             await asyncio.sleep(0.005)

@@ -32,7 +32,7 @@ class Launch:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
-    def wait(self, timeout_s: float = 50.0) -> int:
+    def wait(self, timeout_s: float = 90.0) -> int:
         """Return the exit code; fail with what was written when there is none in time."""
         try:
             return self.process.wait(timeout_s)
@@ -119,7 +119,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 80.0) -> None:
     """Wait for a condition; fail by name when it does not come."""
     end = time.monotonic() + timeout_s
     while not condition():

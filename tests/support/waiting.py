@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(holds: Callable[[], object], limit_s: float = 20.0) -> None:
+def wait_until(holds: Callable[[], object], limit_s: float = 60.0) -> None:
     """Return as soon as ``holds`` returns something true; fail after a generous limit."""
     end = time.monotonic() + limit_s
     while not holds():
