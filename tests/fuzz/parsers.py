@@ -8,14 +8,34 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["watcher.sources", "watcher.gcp", "watcher.notice"]):
+FUZZED = [
+    "trainer_hooks.checkpoint.manifest",
+    "trainer_hooks.checkpoint.marker",
+    "trainer_hooks.flag",
+    "trainer_hooks.untrusted",
+    "watcher.actions.flag_v1",
+    "watcher.actions.node_state",
+    "watcher.actions.notice_fields",
+    "watcher.actions.state_file",
+    "watcher.drill.history",
+    "watcher.gcp",
+    "watcher.notice",
+    "watcher.setting_values",
+    "watcher.settings",
+    "watcher.sources",
+    "watcher.trainers",
+]
+"""What mutation is steered by: all that reads, and not what it happens to import."""
+
+with atheris.instrument_imports(include=FUZZED):
+    from tests.fuzz.files import FILES
     from tests.fuzz.targets import TARGETS
     from watcher.errors import SourceMalformed
 
 
 def main(target: str, seconds: str, corpus: str) -> None:
     """Fuzz until the seconds are over; libFuzzer then ends the process."""
-    parse = TARGETS[target]
+    parse = {**TARGETS, **FILES}[target]
 
     def once(data: bytes) -> None:
         try:
