@@ -19,6 +19,7 @@ FUZZED = [
     "watcher.actions.state_file",
     "watcher.drill.history",
     "watcher.gcp",
+    "watcher.kube",
     "watcher.notice",
     "watcher.setting_values",
     "watcher.settings",
@@ -29,13 +30,14 @@ FUZZED = [
 
 with atheris.instrument_imports(include=FUZZED):
     from tests.fuzz.files import FILES
+    from tests.fuzz.on_node import ON_NODE
     from tests.fuzz.targets import TARGETS
     from watcher.errors import SourceMalformed
 
 
 def main(target: str, seconds: str, corpus: str) -> None:
     """Fuzz until the seconds are over; libFuzzer then ends the process."""
-    parse = {**TARGETS, **FILES}[target]
+    parse = {**TARGETS, **FILES, **ON_NODE}[target]
 
     def once(data: bytes) -> None:
         try:

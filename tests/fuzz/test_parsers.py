@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.files import FILES, SEEDS
+from tests.fuzz.on_node import ON_NODE
 from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,7 @@ SECONDS = int(os.environ.get("REPRIEVE_FUZZ_S", "60"))
 
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 540)
-@pytest.mark.parametrize("target", [*TARGETS, *FILES])
+@pytest.mark.parametrize("target", [*TARGETS, *FILES, *ON_NODE])
 def test_parser_answers_or_refuses_when_fuzzed(target: str, tmp_path: Path) -> None:
     """Starting from the documented bodies, nothing makes it raise anything else."""
     corpus = tmp_path / "corpus"
