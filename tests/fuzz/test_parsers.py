@@ -33,7 +33,7 @@ def test_parser_answers_or_refuses_when_fuzzed(target: str, tmp_path: Path) -> N
     fuzzed = subprocess.run(
         [sys.executable, Path(__file__).parent / "parsers.py", target, str(SECONDS), corpus],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
