@@ -86,6 +86,18 @@ class TellingWatcher:
         self._serving = asyncio.create_task(keep_serving(routes, address, bound))
         self.url = await bound
         await asyncio.gather(self._serving, return_exceptions=True)
+        await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """End the connections that were being taken as it ended: nobody knew of them yet.
+
+        They would be collected as unclosed ones within any other test.
+        """
+        for _ in range(5):
+            await asyncio.sleep(0)
+        for transport in list(self._loop._transports.values()):  # type: ignore[attr-defined]  # the loop's own list
+            transport.abort()
+        await asyncio.sleep(0)
 
 
 @contextmanager
