@@ -11,8 +11,8 @@ import pytest
 from tests.support.image_root import ROOT
 
 SCRIPT, LIST = ROOT / "requirements/system.sh", ROOT / "requirements/system.txt"
-NOT_IN_DEBIAN = {"gcloud", "java"}
-"""Of the Google Cloud CLI and its emulator."""
+NOT_IN_DEBIAN = {"azurite-blob", "gcloud", "java"}
+"""Of the Google Cloud CLI and its emulator, and Azure's."""
 
 SOUGHT = re.compile(r"""(?:which|\bprogram)\("([a-z-]+)"\)""")
 
