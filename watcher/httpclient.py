@@ -127,11 +127,14 @@ class HttpClient:
 
 
 def _why_not(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> str:
-    """Return the system's word for it, which says more than the client's, in fewer."""
-    number = error.os_error.errno if isinstance(error, aiohttp.ClientConnectorError) else None
-    if number is not None and number in errno.errorcode:
-        return os.strerror(number)
-    return str(error)[:256]
+    """Return the system's word for it, or TLS's, which say more than the client's, in fewer."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return str(error.certificate_error)[:256]
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return str(error)[:256]
+    number = error.os_error.errno
+    is_systems = not isinstance(error, aiohttp.ClientSSLError) and number in errno.errorcode
+    return os.strerror(number or 0) if is_systems else str(error.os_error)[:256]
 
 
 async def _body(response: aiohttp.ClientResponse, what: str, limit_bytes: int) -> bytes:

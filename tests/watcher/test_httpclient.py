@@ -141,6 +141,15 @@ async def test_client_has_no_answer_when_nobody_listens(unused_tcp_port: int) ->
     assert str(caught.value).endswith(f"{TOKEN}: Cannot connect: Connection refused")
 
 
+async def test_reason_is_tls_own_when_the_server_speaks_none(imds: ScriptedImds) -> None:
+    """It counts its own errors: 1 of them is no missing permission."""
+    async with HttpClient(imds.url.replace("http:", "https:")) as client:
+        with pytest.raises(SourceUnavailable) as caught:
+            await client.call("GET", TOKEN, {})
+    assert caught.value.outcome == "unreachable"
+    assert f"{TOKEN}: Cannot connect: [SSL: " in str(caught.value)
+
+
 async def test_client_is_unreachable_when_packets_are_dropped() -> None:
     """A full backlog drops the SYN, as a firewall does: there never was a connection."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
