@@ -1,6 +1,7 @@
 """The HTTP client against real sockets: what it sends, keeps, and refuses to believe."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,9 +23,9 @@ async def raw_server(answer: bytes) -> AsyncIterator[str]:
     """Answer every connection with these bytes and close it."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        writer.close()
+        with contextlib.closing(writer):  # also where the client has gone in the middle
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     async with server:
