@@ -40,6 +40,11 @@ class History:
         return estimate_mtbi(self.uptimes)
 
     @property
+    def interruptions(self) -> int:
+        """How many M is from. Before the first it is as if half a one had come."""
+        return sum(uptime.is_interrupted for uptime in self.uptimes)
+
+    @property
     def dispersion(self) -> Dispersion | None:
         """Whether the interruptions came at random, if that can be said."""
         return dispersion(self.uptimes)

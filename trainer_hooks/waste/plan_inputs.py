@@ -63,6 +63,8 @@ def inputs_from(
             "(plan --help explains it)"
         )
     is_measured = origins.noted["M"] is Origin.MEASURED
+    if is_measured and run is not None and not run.history.interruptions:
+        origins.noted["M"] = Origin.ASSUMED
     costs = Costs(
         mtbi_s=mtbi_s,
         stall_s=origins.take("C", options.stall, 0.0, measured.get("C")),
@@ -94,16 +96,16 @@ def inputs_from(
 
 
 def _measured(run: Measured | None) -> dict[str, float]:
-    """Return what a run has measured, by its letter."""
+    """Return what a run has measured, by its letter; M stands in before an interruption, too."""
     costs = None if run is None else run.costs
-    if costs is None:
+    if run is None or costs is None:
         return {}
-    return {
-        "M": costs.mtbi_s,
-        "C": costs.stall_s,
-        "D": costs.commit_lag_s,
-        "R": costs.restart_s,
-    }
+    found = {"M": costs.mtbi_s, "C": costs.stall_s}
+    if run.history.lags_s:
+        found["D"] = costs.commit_lag_s
+    if run.history.restarts_s:
+        found["R"] = costs.restart_s
+    return found
 
 
 def _range_s(run: Measured | None) -> tuple[float, float] | None:

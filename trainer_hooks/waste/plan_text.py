@@ -65,6 +65,8 @@ def _inputs(inputs: Inputs) -> Iterator[str]:
     if inputs.mtbi_range_s is not None:
         low, high = map(duration, inputs.mtbi_range_s)
         yield f"     M is between {low} and {high}, with a chance of 90 %"
+    if inputs.origins.get("M") is Origin.ASSUMED:
+        yield "     no interruption has come yet: as if half a one had; --job-mtbi S says better"
     if inputs.dispersion is not None:
         yield f"     {regularity(inputs.dispersion)}"
     assumed = [name for name, origin in origins.items() if origin is Origin.ASSUMED]

@@ -109,16 +109,22 @@ def _measured(report: Report) -> Iterator[str]:
         return
     yield "Measured"
     low, high = history.mtbi.quantile_s(0.05), history.mtbi.quantile_s(0.95)
+    count = history.interruptions
     yield (
-        f"  M  {duration(costs.mtbi_s):<9} between interruptions; {duration(low)} to "
-        f"{duration(high)} with a chance of 90 %"
+        f"  M  {duration(costs.mtbi_s):<9} between interruptions, of {count or 'none yet'}; "
+        f"{duration(low)} to {duration(high)} with a chance of 90 %"
     )
     yield f"  C  {duration(costs.stall_s):<9} stall of a save, of {len(history.stalls_s)}"
-    yield f"  D  {duration(costs.commit_lag_s):<9} to the commit, of {len(history.lags_s)}"
-    yield f"  R  {duration(costs.restart_s):<9} restart, of {len(history.restarts_s)}"
+    yield _known("D", costs.commit_lag_s, "to the commit", len(history.lags_s))
+    yield _known("R", costs.restart_s, "restart", len(history.restarts_s))
     yield f"  they ask for a save every {duration(choice.chosen_s)} of training ({choice.bound})"
     if history.dispersion is not None:
         yield f"  {regularity(history.dispersion)}"
+
+
+def _known(letter: str, mean_s: float, what: str, count: int) -> str:
+    value = duration(mean_s) if count else "not known"
+    return f"  {letter}  {value:<9} {what}, of {count or 'none yet'}"
 
 
 def _checkpoints(report: Report) -> Iterator[str]:

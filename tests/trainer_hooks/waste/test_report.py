@@ -182,6 +182,23 @@ def test_plan_says_what_is_missing_when_a_ledger_is_too_young(
     assert "needs M" in capsys.readouterr().err
 
 
+def test_nothing_is_called_measured_when_nothing_has_been_interrupted_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A restart of 0 s would be a fine one, and a calm afternoon is no measured M."""
+    saved = Saved(step=10, began=1101, ended=1103, waited_s=0)
+    write(tmp_path, [begin(1, 1000), Steps(first=0, end=10, began=1001, ended=1101), saved])
+    ledger = ["plan", "--ledger", str(tmp_path), "--runs", "0"]
+    inputs = planned(capsys, *ledger)["inputs"]
+    origins = {letter: inputs["origins"][letter] for letter in "MCDR"}
+    assert origins == {"M": "assumed", "C": "measured", "D": "assumed", "R": "assumed"}
+    assert inputs["restart_s"] == 300
+    assert "no interruption has come yet" in said(capsys, *ledger)
+    report = said(capsys, "report", str(tmp_path))
+    assert "between interruptions, of none yet" in report
+    assert re.search(r"R +not known +restart, of none yet", report)
+
+
 def test_command_is_refused_when_there_is_no_ledger(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
