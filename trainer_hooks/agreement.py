@@ -183,7 +183,8 @@ class StepAgreement:
         self._round += 1
 
     def _publish(self) -> Published:
-        record = Published.of(self._world.rank, self._position, self._pending(), self._figures())
+        figures = self._decided.foreseen(self._figures())
+        record = Published.of(self._world.rank, self._position, self._pending(), figures)
         self._talking.append(self._key("published"), record.encode())
         # The append went before on the same connection, so the last to count sees them all.
         if self._talking.add(self._key("count"), 1) == self._world.size:

@@ -112,7 +112,8 @@ class CollectiveAgreement:
         """Say what this rank knows, hear all others, and do as rank 0 decides."""
         # Who is the last may be a minute late, and seconds left would be none any more by then.
         self._world.begin_max([0])()
-        said = Published.of(self._world.rank, self._position, self._pending(), self._figures())
+        figures = self._decided.foreseen(self._figures())
+        said = Published.of(self._world.rank, self._position, self._pending(), figures)
         lines = "".join(self._world.from_all(said.encode()))
         # One decides: odds at the limit may fall on either side of it on another kind of CPU.
         is_ours = self._world.is_coordinator

@@ -2,7 +2,9 @@
 
 import time
 from collections import deque
+from dataclasses import replace
 
+from trainer_hooks.at_stop import Figures
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.decision import Decision, Outcome, Position, Published
 from trainer_hooks.errors import AgreementError
@@ -65,6 +67,19 @@ class Decided:
         if first.outcome is not Outcome.STOP:
             self._left.popleft()
         return first
+
+    def foreseen(self, figures: Figures | None) -> Figures | None:
+        """Count a save that has been decided and not begun as in flight: it will be, by a stop.
+
+        All ranks begin it before they stop. As one that is not there it would be left behind by a
+        stop that has nothing to wait for.
+        """
+        is_save_ahead = any(
+            isinstance(one, Decision) and one.outcome is Outcome.SAVE for one in self._left
+        )
+        if figures is None or figures.in_flight_s is not None or not is_save_ahead:
+            return figures
+        return replace(figures, in_flight_s=0.0)
 
     def is_news(self, notice: StopNotice | None) -> bool:
         """Tell whether there is something to agree on, or a nearer deadline of an agreed stop."""
