@@ -27,7 +27,9 @@ JOB = """
             file.write(json.dumps(record) + chr(10))
         step += 1
         if step % 3 == 0:
-            saved.write_text(str(step))
+            aside = saved.with_suffix(".aside")
+            aside.write_text(str(step))
+            aside.replace(saved)  # whole or not at all: it may be killed at any moment
             committed = step
         time.sleep(0.05)
 """
