@@ -30,11 +30,13 @@ _SUBSCRIPTION = re.compile(
 _ZONE = r"[a-z0-9-]{1,63}"
 _LABEL = r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _LABEL_VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
+# A value may be empty, so spaces have to be taken whole (*+): shared out between what stands before
+# and after the value that isn't there, a few dozen commas would take for ever.
 _TERM = (
-    rf"(?:!?{_LABEL}|{_LABEL} *(?:=|==|!=) *{_LABEL_VALUE}"
-    rf"|{_LABEL} +(?:in|notin) +\( *{_LABEL_VALUE}(?: *, *{_LABEL_VALUE})* *\))"
+    rf"(?:!?{_LABEL}|{_LABEL} *+(?:=|==|!=) *+{_LABEL_VALUE}"
+    rf"|{_LABEL} ++(?:in|notin) ++\( *+{_LABEL_VALUE}(?: *+, *+{_LABEL_VALUE})* *+\))"
 )
-_SELECTOR = re.compile(rf"{_TERM}(?: *, *{_TERM})*")
+_SELECTOR = re.compile(rf"{_TERM}(?: *+, *+{_TERM})*")
 """Source: Kubernetes documentation, "Labels and Selectors" (read 2026-11-30)."""
 _FLEET = re.compile(rf"{_PROJECT}/{_ZONE}(,{_ZONE}){{0,99}}")
 

@@ -36,7 +36,11 @@ _UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
 """What reading a file or a value raises where it makes no sense."""
 
 _FILE_LIMIT_BYTES = 16 * 1024
-"""Twice what every setting takes; dotted keys cost the square of their length to read."""
+"""Twice what every setting takes."""
+
+_DOT_LIMIT = 256
+"""Most dots in a line: a key is one line, and costs the square of its dots to read, times the keys
+below it. 16 KiB of them took seconds, and a name of a host has 126."""
 
 _OWNERS: Mapping[str, Road[Any] | ActionSection] = MappingProxyType({**ROADS, **SECTIONS})
 """Who defines a section of settings beside its own code."""
@@ -164,6 +168,8 @@ def _from_file(file: Path) -> Iterator[tuple[str, object]]:
             data = opened.read(_FILE_LIMIT_BYTES + 1)
         if len(data) > _FILE_LIMIT_BYTES:
             raise ConfigError(f"{file}: longer than {_FILE_LIMIT_BYTES} bytes")
+        if any(line.count(b".") > _DOT_LIMIT for line in data.split(b"\n")):
+            raise ConfigError(f"{file}: a line with more than {_DOT_LIMIT} dots")
         document = tomllib.loads(data.decode())
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}") from error

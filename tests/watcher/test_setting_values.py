@@ -96,6 +96,8 @@ from watcher.settings import load
         ("drain.selector", "app=web,"),
         ("drain.selector", "app like web"),
         ("drain.selector", "app in (web"),
+        ("drain.selector", "a in (" + ",  " * 300 + "!"),
+        ("drain.selector", "a=  ," * 200 + "!"),
         ("drain.selector", "a" * 1025),
         ("drain.after_s", -1),
         ("drain.after_s", True),

@@ -220,8 +220,9 @@ def test_file_is_refused_by_name_when_it_can_not_be_read(file: Path, what: str) 
         ".".join(["a"] * 3000) + " = 1",
         "# " + "x" * 65_536,
         "node = 'x'  # \0",
+        "[" + "a." * 3000 + "a]\n" + "b." * 3000 + "b = 1",
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_file_is_refused_in_one_short_line_when_it_is_hostile(file: Path, text: str) -> None:
     """Numbers without end, depth, length: never a traceback, never a screenful."""
