@@ -126,6 +126,8 @@ SEEDS: Mapping[str, bytes] = {
         {"schema": 1, "rank": 0, "files": [{"name": "x", "size": 1, "digest": "0" * 32}]}
     ),
     "settings": b'cloud = "aws"\n[drain]\ngrace_s = 30\n[policy.hardware]\nwindow_s = 60\n',
+    "selector": b'drain.selector = "app=web,tier in (a, b),!batch"\n',
     "drill": b"2026-11-30T10:05:00Z/120",
+    "template": b'{"text": "{text}", "all": ["{detail}", {"{id}": "{kind} of {node}"}]}',
 }
 """What fuzzing begins with, beside the golden files in tests/contract."""
