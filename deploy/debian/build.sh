@@ -25,6 +25,8 @@ architecture=$(dpkg --print-architecture)
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$root/pyproject.toml")
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
+# pip runs what it has just installed: bytecode would come of it, of this machine's date and paths.
+export PYTHONDONTWRITEBYTECODE=1
 umask 022
 
 work=$(mktemp -d)

@@ -29,6 +29,10 @@ HERE = f"[Service]\nEnvironment=REPRIEVE_CLOUD=aws REPRIEVE_AWS_METADATA_ENDPOIN
 OVER = "DEBIAN_FRONTEND=noninteractive dpkg -i"
 
 
+_ANY = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""As in a shell where nobody has set anything for Python."""
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build it, which asks the package index as set-up does."""
@@ -37,7 +41,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("deb")
     built = subprocess.run(
         [BUILD, directory],
-        env=os.environ | {"PYTHON": sys.executable, "LINTIAN": "no"},
+        env=_ANY | {"PYTHON": sys.executable, "LINTIAN": "no"},
         capture_output=True,
         text=True,
         check=False,
@@ -127,6 +131,15 @@ def test_package_carries_a_notice_over_an_upgrade_and_leaves_nothing_when_purged
     assert vm.shell("ls -d /etc/reprieve 2>/dev/null")[1] == ""
     links = "find /etc/systemd/system -name '*reprieve*' ! -path '*.service.d*'"
     assert done(vm, links) == ""
+
+
+def test_package_has_no_bytecode_of_the_machine_it_was_built_on(package: Path) -> None:
+    """pip runs what it has just installed, and that leaves none behind."""
+    listed = subprocess.run(
+        ["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True
+    ).stdout
+    assert "/opt/reprieve/lib/python3.11/site-packages/watcher/" in listed
+    assert "__pycache__" not in listed
 
 
 def test_package_refuses_when_install_sh_has_been_there(vm: BareVm) -> None:
