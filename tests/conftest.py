@@ -14,6 +14,8 @@ from tests.support.ports import quiet_port
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 os.environ["OMP_NUM_THREADS"] = "1"  # forked ranks cannot inherit a thread pool
+for _name in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+    os.environ.pop(_name, None)  # whoever starts our programs has nothing set for Python
 os.environ.pop("REPRIEVE_RUN_DIR", None)
 os.environ.pop("REPRIEVE_NOTICE_URL", None)
 # A background job inherits ignored signals, and so would every process that a test starts.

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import logging
+import os
 import queue
-import sys
 import threading
 from datetime import UTC, datetime
 from types import TracebackType
@@ -16,6 +16,8 @@ _WAITING_LIMIT = 10_000
 """How many lines may wait for a slow reader of stderr; more are dropped and counted."""
 
 _FLUSH_LIMIT_S = 1.0
+
+_STDERR = 2
 
 HEAD_START_S = 0.02
 """Seconds by which the loop is ahead of the lines that it logs. Their writer, once woken, takes
@@ -35,10 +37,15 @@ def start_logging(log_format: str, level: str) -> None:
 
 
 class _BackgroundHandler(logging.Handler):
-    """Formats where the line is logged and writes in a daemon thread."""
+    """Formats where the line is logged and writes in a daemon thread.
 
-    def __init__(self) -> None:
+    To the descriptor, as Python's streams have a lock: a thread that hangs in a write would hold
+    it, and the end of the process wait for it for ever.
+    """
+
+    def __init__(self, descriptor: int = _STDERR) -> None:
         super().__init__()
+        self._descriptor = descriptor
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._held: list[str] = []
         """What was logged in the loop, and is not handed over yet."""
@@ -85,10 +92,11 @@ class _BackgroundHandler(logging.Handler):
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:
+            left = f"{line}\n".encode(errors="backslashreplace")
             try:
-                sys.stderr.write(line + "\n")
-                sys.stderr.flush()
-            except (OSError, ValueError):
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
+            except OSError:
                 continue  # nobody reads; there is nowhere left to say so
 
 

@@ -29,10 +29,6 @@ HERE = f"[Service]\nEnvironment=REPRIEVE_CLOUD=aws REPRIEVE_AWS_METADATA_ENDPOIN
 OVER = "DEBIAN_FRONTEND=noninteractive dpkg -i"
 
 
-_ANY = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""As in a shell where nobody has set anything for Python."""
-
-
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build it, which asks the package index as set-up does."""
@@ -41,7 +37,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("deb")
     built = subprocess.run(
         [BUILD, directory],
-        env=_ANY | {"PYTHON": sys.executable, "LINTIAN": "no"},
+        env=os.environ | {"PYTHON": sys.executable, "LINTIAN": "no"},
         capture_output=True,
         text=True,
         check=False,

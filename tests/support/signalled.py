@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 COUNTS_SIGNALS = """
-import signal, sys
-signal.signal(signal.SIGTERM, lambda *_: print("TERM", flush=True))
-signal.signal(signal.SIGUSR1, lambda *_: print("USR1", flush=True))
+import os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"TERM\\n"))
+signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"USR1\\n"))
 print("ready", flush=True)
 sys.stdin.readline()
 """
