@@ -22,7 +22,7 @@ def start(tmp_path: Path, node: int, port: int, *fail_at: str) -> Launch:
     return launch(tmp_path / f"node_{node}", TINY_MAIN, *arguments, ranks=1, options=options)
 
 
-@pytest.mark.parametrize("gone", [0, 1])
+@pytest.mark.parametrize("gone", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_launcher_exits_76_when_the_other_node_is_gone(tmp_path: Path, gone: int) -> None:
     """All its processes at once, the rendezvous' host or the other; the survivor says why."""
     (tmp_path / "log").mkdir()

@@ -93,7 +93,11 @@ def broken_marker(checkpoint: Path) -> None:
     marker.write_bytes(marker.read_bytes()[:-20])
 
 
-@pytest.mark.parametrize("damage", [short_shard, flipped_bit, broken_marker])
+SLOWLY = [pytest.param(damage, marks=pytest.mark.slow) for damage in (short_shard, broken_marker)]
+"""Tried apart from ranks too, in tests/trainer_hooks/checkpoint."""
+
+
+@pytest.mark.parametrize("damage", [flipped_bit, *SLOWLY])
 def test_nothing_starts_anew_when_every_checkpoint_is_damaged(
     tiny: Tiny, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -108,7 +112,7 @@ def test_nothing_starts_anew_when_every_checkpoint_is_damaged(
     assert len(history(tiny.log_dir, 0)) == 30
 
 
-@pytest.mark.parametrize("damage", [short_shard, flipped_bit, broken_marker])
+@pytest.mark.parametrize("damage", [flipped_bit, *SLOWLY])
 def test_the_one_before_is_resumed_when_the_newest_is_damaged(
     tiny: Tiny, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

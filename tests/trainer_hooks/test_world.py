@@ -38,6 +38,7 @@ def opened(own: Any) -> World:  # noqa: ANN401 - torch's stubs know no timeout
     return World(rank=0, size=2, store=own, group=None, door=world._door("here", own))
 
 
+@pytest.mark.slow
 def test_connections_wait_as_long_as_the_store_when_many_are_opened_at_once() -> None:
     """None is left with the short time in which it was opened, and neither is the Store."""
     with hosted() as (_, own), ThreadPoolExecutor(8) as pool:

@@ -46,7 +46,7 @@ TROUBLE: dict[str, Fault] = {
 }
 
 
-KINDS = ["500", "403", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("503", "gone"))]
+KINDS = ["403", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("500", "503", "gone"))]
 
 
 @pytest.fixture
@@ -136,8 +136,13 @@ def test_newest_checkpoint_stays_when_the_store_goes_away_in_a_save(
 
 @pytest.mark.parametrize(
     "fault",
-    [saying(503), saying(500), silent, losing_the_answer, cutting],
-    ids=["503", "500", "silent", "lost", "cut"],
+    [
+        pytest.param(saying(503), id="503"),
+        pytest.param(losing_the_answer, id="lost"),
+        pytest.param(cutting, id="cut"),
+        pytest.param(saying(500), id="500", marks=pytest.mark.slow),
+        pytest.param(silent, id="silent", marks=pytest.mark.slow),
+    ],
 )
 def test_save_is_committed_when_each_request_fails_once(
     root: ObjectPlace, store: FaultyStore, run: Run, fault: Fault
@@ -190,7 +195,14 @@ def test_start_and_tools_say_so_when_the_store_is_in_trouble(
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("fault", [cutting, saying(503), silent], ids=["cut", "503", "silent"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(cutting, id="cut"),
+        pytest.param(saying(503), id="503", marks=pytest.mark.slow),
+        pytest.param(silent, id="silent", marks=pytest.mark.slow),
+    ],
+)
 def test_nothing_torn_is_loaded_when_objects_cannot_be_read(
     root: ObjectPlace, store: FaultyStore, run: Run, fault: Fault
 ) -> None:

@@ -74,7 +74,11 @@ async def test_job_survives_when_it_saves_and_goes_on(script: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("how", "window_s", "words"),
-    [("deaf", 5, "was killed"), ("crashes", 30, "ended with 1"), ("forgets", 30, "began before")],
+    [
+        pytest.param("deaf", 5, "was killed", marks=pytest.mark.slow),
+        ("crashes", 30, "ended with 1"),
+        ("forgets", 30, "began before"),
+    ],
 )
 async def test_job_is_lost_when_it_does_not_do_its_part(
     script: Path, tmp_path: Path, how: str, window_s: int, words: str

@@ -53,6 +53,7 @@ def instances(file: Path) -> Callable[[], Counter[str]]:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 async def test_other_relay_handles_everything_when_one_is_killed_with_its_hands_full(
     moto: Moto, tmp_path: Path

@@ -25,6 +25,7 @@ def health(*instances: str) -> str:
     return json.dumps(message)
 
 
+@pytest.mark.slow
 async def test_every_notice_is_handed_over_once_when_a_thousand_come_in_a_burst(
     moto: Moto, clock: TurnedClock
 ) -> None:
