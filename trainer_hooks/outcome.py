@@ -19,3 +19,5 @@ class RunOutcome:
     """Step of the newest checkpoint; a resume goes on from there."""
     at_stop: AtStop | None = None
     """What was done at the agreed stop; None if there was none."""
+    failed_saves: int = 0
+    """How many of the newest saves, in a row, were not committed; 0 after a good one."""

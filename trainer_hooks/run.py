@@ -180,8 +180,8 @@ class Run:
         return is_flushed
 
     def is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
-        """Wait as ``Saves.wait`` does; tell whether no save is in flight any more."""
-        return self.saves is None or self.saves.wait(limit_s)
+        """Wait as ``Saves.flush`` does; tell whether no save is in flight any more."""
+        return self.saves is None or self.saves.flush(limit_s)
 
     def tell(self, state: RankState) -> None:
         """Leave word for the launcher."""

@@ -5,18 +5,15 @@ import time
 from collections.abc import Callable
 
 from trainer_hooks.cadence import open_cadence
-from trainer_hooks.checkpoint.commit import start_attempt
-from trainer_hooks.checkpoint.layout import Attempt
 from trainer_hooks.checkpoint.ledger_home import LedgerHome
 from trainer_hooks.checkpoint.local_tier import LocalTier
-from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.starting import start_together
 from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.checkpoint.verified import Verified
 from trainer_hooks.clock import boottime_s
-from trainer_hooks.errors import CheckpointError
 from trainer_hooks.one_model import OneModel
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.save_rules import SaveRules
@@ -46,7 +43,7 @@ class Saves:
         self._world = world
         self._recorder = recorder
         self._one_model = OneModel(state.model, world)
-        self.attempt = _start_attempt(rules.root, world)
+        self.attempt = start_together(rules.root, world)
         self._retention = (
             Retention(rules.root, rules.keep, self.attempt)
             if rules.keep is not None and world.is_coordinator
@@ -76,6 +73,7 @@ class Saves:
             rules.root, world, self.attempt, save_every_steps=self._cadence.every_steps
         )
         self._checkpointer.on_commit = self._after_commit
+        self._checkpointer.streak.newest_step = self._durable_step
         if self._resumed is not None and self._resumed.took_s is not None:
             self._checkpointer.took_s.append(self._resumed.took_s)
 
@@ -133,6 +131,11 @@ class Saves:
     def failure(self) -> str | None:
         """Why the newest save was not started or not committed, if it was not."""
         return self._checkpointer.failure
+
+    @property
+    def failed_in_a_row(self) -> int:
+        """How many of the newest saves were not started or not committed."""
+        return self._checkpointer.streak.count
 
     @property
     def committed_at(self) -> float | None:
@@ -200,6 +203,12 @@ class Saves:
             time.sleep(0.01)
         return True
 
+    def flush(self, limit_s: Callable[[], float | None]) -> bool:
+        """Wait as ``wait`` does, at the end of a run, and say if it ends in saves that failed."""
+        is_flushed = self.wait(limit_s)
+        self._checkpointer.streak.note_end()
+        return is_flushed
+
     def hurry(self, *, is_hurried: bool) -> None:
         """Delete no old checkpoints while a stop is in force. Any thread may call it."""
         self._is_hurried = is_hurried
@@ -234,17 +243,3 @@ class Saves:
         self.verified.look()
         if self._ledger is not None:
             self._ledger.put()
-
-
-def _start_attempt(root: Place, world: World) -> Attempt:
-    """Let the coordinator start an attempt; raise on all ranks what it has met."""
-    attempt, failure = None, None
-    if world.is_coordinator:
-        try:
-            attempt = start_attempt(root)
-        except CheckpointError as error:
-            failure = error
-    attempt, failure = world.from_coordinator((attempt, failure))
-    if attempt is None:
-        raise failure or CheckpointError("rank 0 has started no attempt")
-    return attempt

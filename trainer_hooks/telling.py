@@ -38,6 +38,7 @@ def outcome_of(
         step=step,
         committed_step=None if saves is None else saves.committed_step,
         at_stop=None if stop is None else stop.at_stop,
+        failed_saves=0 if saves is None else saves.failed_in_a_row,
     )
 
 

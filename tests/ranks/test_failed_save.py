@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.history import history
+from tests.support.history import history, steps_done
 from tests.support.ranks import start_ranks
 from tests.support.tiny import Tiny
-from trainer_hooks import latest_committed
+from tests.support.waiting import wait_until
+from trainer_hooks import TrainerHooks, latest_committed
 from trainer_hooks.checkpoint import rank_state, saver
+from trainer_hooks.checkpoint.layout import saves
+from trainer_hooks.checkpoint.manifest import FileEntry
 
 pytestmark = pytest.mark.ranks
 
@@ -39,6 +42,40 @@ def test_no_rank_commits_when_one_cannot_write_its_state(tiny: Tiny, tmp_path: P
         assert "save failed step=10: rank 1: [Errno 5] Input/output error" in job.log(rank)
         assert "committed step=20" in job.log(rank)
     assert list(tiny.checkpoint_dir.glob("step_000000010.*")) == []
+
+
+def test_nothing_scrolls_past_when_five_saves_in_a_row_fail(tiny: Tiny, tmp_path: Path) -> None:
+    """All ranks say each, and since which step; they train on, and the sixth is committed."""
+
+    def sabotage(rank: int) -> None:
+        def fail(directory: Path, *arguments: object) -> FileEntry:
+            if 10 < int(directory.name[5:14]) <= 35:
+                raise OSError(28, "No space left on device")
+            return rank_state.write_rank_state(directory, *arguments)  # type: ignore[arg-type]  # passed on
+
+        if rank == 1:
+            saver.write_rank_state = fail  # type: ignore[attr-defined, assignment]
+
+    def look(_: int, step: int, hooks: TrainerHooks) -> None:
+        if step == 39:  # the save of step 35 has been begun, and has failed or is about to
+            wait_until(lambda: hooks.outcome.failed_saves == 5)
+            assert hooks.outcome.committed_step == 10
+        if step == 44:
+            wait_until(lambda: hooks.outcome.failed_saves == 0)
+
+    run = replace(tiny, before_steps=sabotage, watch=look, steps=45, save_every=5)
+    job = start_ranks(2, run.train, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0) + job.log(1)
+    for rank in range(2):
+        assert steps_done(tiny.log_dir, rank) == [*range(45)]
+        for step in (15, 20, 25, 30, 35):
+            assert f"save failed step={step}: rank 1: [Errno 28]" in job.log(rank)
+        assert (
+            "NO SAVE COMMITTED since step=10: 5 in a row have failed, steps 15 to 35: rank 1: "
+            "[Errno 28] No space left on device"
+        ) in job.log(rank)
+        assert "saves work again, after 5 that failed" in job.log(rank)
+    assert [name.step for name in saves(tiny.checkpoint_dir)] == [45, 40, 10, 5]
 
 
 def test_no_save_starts_when_the_directory_is_taken_away(tiny: Tiny, tmp_path: Path) -> None:

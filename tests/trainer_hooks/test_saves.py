@@ -10,6 +10,7 @@ from tests.support.flags import remove_flag
 from tests.support.node import Node, at
 from tests.support.training import Run
 from trainer_hooks import Keep, TrainerHooks
+from trainer_hooks.checkpoint import saver
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.checkpoint.marks import Mark, names_with
 from trainer_hooks.errors import ConfigError
@@ -22,7 +23,7 @@ class CrashError(Exception):
     """The program has a bug, or the node died."""
 
 
-def crash(_: int = 0) -> None:
+def crash(*_: object) -> None:
     """Die in a step."""
     raise CrashError
 
@@ -122,6 +123,21 @@ def test_checkpoint_before_is_taken_when_three_attempts_have_died(node: Node) ->
     with pytest.raises(CrashError):
         node.train(Run(), until=20, in_step=begin)
     assert begun == [3]
+
+
+def test_it_is_said_once_more_when_a_run_ends_in_saves_that_failed(
+    node: Node, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where there was one: what is last in the log is read, and the outcome has it too."""
+    node.train(Run(), until=3)
+    monkeypatch.setattr(saver, "write_manifest", crash)
+    with pytest.raises(CrashError):
+        node.train(Run(), until=20, in_step=at(7, crash))
+    assert caplog.messages[-1].startswith(
+        "NO SAVE COMMITTED since step=3: the last one, of step 6, has failed: rank 0: "
+    )
+    assert node.hooks is not None
+    assert node.hooks.outcome.failed_saves == 1
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from trainer_hooks.checkpoint.removal import delete_checkpoint, discard
 from trainer_hooks.checkpoint.resume import ResumePoint
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.streak import Streak
 from trainer_hooks.checkpoint.targets import targets
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.state import Snapshot, TrainState
@@ -70,6 +71,7 @@ class LocalTier:
             raise ConfigError(failures[0])
         alone = World(rank=0, size=1, store=cast("Store", HashStore()), group=None)
         self._checkpointer = Checkpointer(self._root, alone, attempt, save_every_steps=1)
+        self._checkpointer.streak = Streak("local save")
         self._checkpointer.on_commit = Retention(self._root, KEEP, attempt).after_commit
 
     def resume(self, state: TrainState, durable: Place) -> ResumePoint | None:

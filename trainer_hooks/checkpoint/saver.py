@@ -14,10 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
-from typing import cast
-
-from torch.distributed.checkpoint import async_save
-from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import commit, missing_manifests, reserve
@@ -26,10 +22,10 @@ from trainer_hooks.checkpoint.in_flight import SaveInFlight
 from trainer_hooks.checkpoint.layout import Attempt, SaveName
 from trainer_hooks.checkpoint.manifest import write_manifest
 from trainer_hooks.checkpoint.place import Place
-from trainer_hooks.checkpoint.planner import LowestRankBuffers
 from trainer_hooks.checkpoint.rank_state import write_rank_state
 from trainer_hooks.checkpoint.removal import discard
-from trainer_hooks.checkpoint.staging import open_stager
+from trainer_hooks.checkpoint.staging import open_stager, stage
+from trainer_hooks.checkpoint.streak import Streak
 from trainer_hooks.checkpoint.vote import Vote
 from trainer_hooks.clock import seconds_left
 from trainer_hooks.errors import CheckpointError, FencedError
@@ -87,14 +83,19 @@ class Checkpointer:
         """The newest checkpoint that this attempt knows of."""
         self.committed_at: float | None = None
         """When that was, as seconds of Unix time."""
-        self.failure: str | None = None
-        """Why the newest save failed or was not started; None after a good one."""
+        self.streak = Streak("save")
+        """The saves that have failed since the last good one."""
         self.stall_s = 0.0
         """How long the last save kept the training waiting (C)."""
         self.began_s: float | None = None
         """When the save in flight began, on the monotonic clock; None while none is."""
         self.took_s: deque[float] = deque(maxlen=REMEMBERED)
         """Seconds from the beginning to the commit of the last saves that were committed."""
+
+    @property
+    def failure(self) -> str | None:
+        """Why the newest save failed or was not started; None after a good one."""
+        return self.streak.failure
 
     def save(self, snapshot: Snapshot) -> None:
         """Start a save. All ranks call it at the same boundary; it blocks for the stall only.
@@ -114,13 +115,12 @@ class Checkpointer:
         if failure is not None:
             if isinstance(failure, FencedError):
                 raise failure
-            log.error("save not started step=%d: %s", snapshot.step, failure)
-            self.failure = str(failure)
+            self.streak.note_failure("not started", snapshot.step, str(failure))
             self.began_s = None
             return
         directory = self._root / str(name)
         save = SaveInFlight(name, directory, DigestingWriter(directory), started)
-        durable = self._stage(save, snapshot)
+        durable = stage(snapshot, save.writer, self._stager, self._world.group)
         self.stall_s = time.monotonic() - started
         self.last = save
         self._finishing = threading.Thread(
@@ -165,20 +165,6 @@ class Checkpointer:
         failure, self.save_every_steps = told
         return failure
 
-    def _stage(self, save: SaveInFlight, snapshot: Snapshot) -> Future[object]:
-        response = async_save(
-            snapshot.tensors,
-            storage_writer=save.writer,
-            process_group=self._world.group,
-            planner=LowestRankBuffers(),
-            async_stager=self._stager,
-            no_dist=self._world.group is None,
-        )
-        if isinstance(response, AsyncSaveResponse):
-            response.staging_completion.result()  # the next optimizer step may not come before
-            return cast("Future[object]", response.upload_completion)
-        return cast("Future[object]", response)
-
     def _finish(self, save: SaveInFlight, snapshot: Snapshot, durable: Future[object]) -> None:
         """Bring one rank's part to its end. Runs in the save's own thread."""
         started = time.monotonic()
@@ -193,7 +179,6 @@ class Checkpointer:
         except Exception as error:  # noqa: BLE001 - a save that never ends would hold up the next for ever
             save.failure = f"the vote failed, or the Store is lost: {error!r}"
         save.durable_s = time.monotonic() - started
-        self.failure = save.failure
         if save.failure is None:
             self.committed_at = time.time()
             self.last_committed = save.name
@@ -204,8 +189,9 @@ class Checkpointer:
                 save.durable_s,
                 self._world.rank,
             )
+            self.streak.note_commit(save.name.step)
         else:
-            log.error("save failed step=%d: %s", save.name.step, save.failure)
+            self.streak.note_failure("failed", save.name.step, save.failure)
         self.began_s = None
         save.ended.set()
         if save.failure is None:

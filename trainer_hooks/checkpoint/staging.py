@@ -1,7 +1,16 @@
 """Staging: the copy that a save is written from while training goes on."""
 
+from concurrent.futures import Future
+from typing import cast
+
 import torch
+from torch.distributed import ProcessGroup
+from torch.distributed.checkpoint import FileSystemWriter, async_save
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
+
+from trainer_hooks.checkpoint.planner import LowestRankBuffers
+from trainer_hooks.state import Snapshot
 
 
 def open_stager() -> DefaultStager:
@@ -18,3 +27,28 @@ def open_stager() -> DefaultStager:
             use_non_blocking_copy=has_gpu,
         )
     )
+
+
+def stage(
+    snapshot: Snapshot,
+    writer: FileSystemWriter,
+    stager: DefaultStager,
+    group: ProcessGroup | None,
+) -> Future[object]:
+    """Copy the tensors and begin to write them; return once they may be changed again.
+
+    Returns:
+        What ends when DCP has written them.
+    """
+    response = async_save(
+        snapshot.tensors,
+        storage_writer=writer,
+        process_group=group,
+        planner=LowestRankBuffers(),
+        async_stager=stager,
+        no_dist=group is None,
+    )
+    if isinstance(response, AsyncSaveResponse):
+        response.staging_completion.result()  # the next optimizer step may not come before
+        return cast("Future[object]", response.upload_completion)
+    return cast("Future[object]", response)

@@ -1,6 +1,8 @@
 """Digests taken as the bytes are written equal those of the files, and nothing goes missing."""
 
+import errno
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +14,7 @@ from torch.distributed.checkpoint import CheckpointException, FileSystemReader, 
 from torch.futures import Future
 
 from tests.support.training import plain
-from trainer_hooks.checkpoint.digest import DigestingWriter
+from trainer_hooks.checkpoint.digest import DigestingWriter, _DigestingFileSystem
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of_file
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
@@ -121,6 +123,29 @@ def test_save_fails_when_an_item_was_not_written(
             storage_writer=DigestingWriter(tmp_path),
             no_dist=True,
         )
+
+
+def test_save_fails_when_the_disk_is_full_in_a_side_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch's own, which dies of it and tells nobody."""
+    has_met_it = threading.Event()
+    create = _DigestingFileSystem.create_stream
+
+    def full(files: Any, path: Any, mode: str) -> Any:  # noqa: ANN401 - as the original has them
+        if threading.current_thread() is not threading.main_thread():
+            has_met_it.set()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        assert has_met_it.wait(30)  # or this thread may have written all before the other begins
+        return create(files, path, mode)
+
+    monkeypatch.setattr(_DigestingFileSystem, "create_stream", full)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    writer = DigestingWriter(tmp_path)
+    writer.thread_count, writer.single_file_per_rank = 2, False
+    tensors = {name: torch.zeros(1) for name in "abcdef"}
+    with pytest.raises(CheckpointException, match="items were not written"):
+        dcp.save(dict(tensors), storage_writer=writer, no_dist=True)
 
 
 def test_entries_are_whole_when_several_writers_work_at_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,29 @@ def test_training_goes_on_when_a_write_fails(
     assert save(checkpointer, run, 3)
     assert newest_step(root) == 3
     assert checkpointer.failure is None
+
+
+def test_streak_is_said_when_five_saves_in_a_row_fail(
+    checkpointer: Checkpointer, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each by itself, and from the second on since when nothing is committed, until one works."""
+    assert save(checkpointer, run, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saver, "write_manifest", no_space)
+        for step in range(2, 7):
+            assert not save(checkpointer, run, step)
+    failed = [line for line in caplog.messages if line.startswith("save failed step=")]
+    assert [line.partition(":")[0][-1] for line in failed] == [*"23456"]
+    said = [one for one in caplog.records if one.levelno == logging.CRITICAL]
+    since = "NO SAVE COMMITTED since step=1: "
+    assert [one.getMessage().partition(", steps")[0] for one in said] == [
+        f"{since}{count} in a row have failed" for count in range(2, 6)
+    ]
+    assert "steps 2 to 6: rank 0: [Errno 28] No space left on device" in said[-1].getMessage()
+    assert checkpointer.streak.count == 5
+    assert save(checkpointer, run, 7)
+    assert (checkpointer.streak.count, checkpointer.failure) == (0, None)
+    assert "saves work again, after 5 that failed" in caplog.text
 
 
 @pytest.mark.parametrize("written", [0, 1, 3, 7])
