@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -12,6 +11,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from trainer_hooks.bits import digest
+from trainer_hooks.placing import piece_of
 from trainer_hooks.state import MODEL
 
 
@@ -48,7 +48,7 @@ def claims_of(tensors: Mapping[str, torch.Tensor], model: nn.Module) -> list[Cla
     return shapes + [
         Claim(
             path=path,
-            about=_hash(f"{path} {_piece(of_model[path])}"),
+            about=_hash(f"{path} {piece_of(of_model[path])}"),
             claimed=number % 2**64,
             keeper=keepers[parts[path].data_ptr()],
         )
@@ -74,14 +74,6 @@ def _keepers(model: nn.Module) -> dict[int, int]:
 
 def _kind(tensor: torch.Tensor) -> str:
     return f"{isinstance(tensor, DTensor)} {tensor.dtype} {tuple(tensor.shape)}"
-
-
-def _piece(tensor: torch.Tensor) -> str:
-    """Return which piece of a tensor this rank holds, as a checkpoint numbers them."""
-    if not isinstance(tensor, DTensor):
-        return "whole"
-    chunks: Any = tensor.__create_chunk_list__()  # type: ignore[no-untyped-call]  # torch's own
-    return str([(chunk.offsets, chunk.sizes) for chunk in chunks])
 
 
 def _local(tensor: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ from trainer_hooks.checkpoint.starting import start_together
 from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.checkpoint.verified import Verified
 from trainer_hooks.clock import boottime_s
+from trainer_hooks.data import ResumableSampler
 from trainer_hooks.one_model import OneModel
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.save_rules import SaveRules
@@ -155,7 +156,9 @@ class Saves:
         """Set this rank's generators as they were. The last thing before the first step."""
         self._cadence.begin(self.resumed_step)
         if self._resumed is not None:
-            self._resumed.restore_rng(self._state.seed, self._world.rank)
+            data = self._state.data  # who takes the same samples has to drop the same ones out
+            draws_as = data.rank if isinstance(data, ResumableSampler) else self._world.rank
+            self._resumed.restore_rng(self._state.seed, draws_as)
         elif self._world.is_coordinator:
             log.info("FRESH START in %s, first save at step %d", self._rules.root, self.every_steps)
 

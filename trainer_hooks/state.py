@@ -17,6 +17,7 @@ from trainer_hooks.errors import StateError
 from trainer_hooks.leaves import join, split
 from trainer_hooks.misfits import names_in, refuse_other_groups, refuse_other_kind
 from trainer_hooks.of_each_rank import OfEachRank, Stateful
+from trainer_hooks.placing import meshes_of
 from trainer_hooks.rng import capture_rng
 from trainer_hooks.untrusted import Json
 
@@ -39,6 +40,14 @@ class Snapshot:
     """Component -> its state dict without tensors."""
     rng: dict[str, Json]
     """This rank's generators, at this boundary."""
+    placing: Json = None
+    """Where this rank stands, and for what is its own alone also which pieces it holds; to be
+    compared, not to be read. None where nobody has looked."""
+
+
+def placing_of(tensors: Mapping[str, torch.Tensor]) -> Json:
+    """Return where this rank stands, by the tensors of its model."""
+    return meshes_of(one for path, one in tensors.items() if path.startswith(MODEL))
 
 
 @dataclass(kw_only=True)
@@ -65,7 +74,8 @@ class TrainState:
     """Anything else with a state (EMA, fp32 masters), equal on all ranks, sharded by DTensor, or
     wrapped in ``OfEachRank``. examples/extras.py has some."""
     seed: int = 0
-    """Seeds the generators anew when a checkpoint is resumed by another number of ranks."""
+    """Seeds the generators anew when another number of ranks resumes a checkpoint, or the same in
+    another mesh. Those that share a rank of the ResumableSampler in ``data`` draw alike then."""
     has_stepped: bool = field(default=False, init=False)
     """True once the optimizer has stepped or was restored: no capture is right before that."""
 
@@ -86,7 +96,9 @@ class TrainState:
             raise StateError("the optimizer has not stepped yet: there is nothing to capture")
         rng = capture_rng()
         tensors, leaves = self._collect(self._others())
-        return Snapshot(step=step, tensors=tensors, leaves=leaves, rng=rng)
+        return Snapshot(
+            step=step, tensors=tensors, leaves=leaves, rng=rng, placing=placing_of(tensors)
+        )
 
     def template(self) -> dict[str, torch.Tensor]:
         """Return the tensors to load into. All ranks call it.
@@ -106,11 +118,11 @@ class TrainState:
         Args:
             tensors: Loaded into what ``template`` gave.
             leaves: What is the same on all ranks.
-            own: This rank's own, if the same number of ranks wrote the checkpoint.
+            own: This rank's own, if as many ranks wrote the checkpoint, and stood as they do now.
 
         Raises:
             StateError: The checkpoint has other components than this state, or another model, or
-                a component of each rank and was written by another number of ranks.
+                a component of each rank and was written by ranks that stood otherwise.
         """
         ours = {"model", "optimizer", *self._others()}
         if ours != set(leaves):
@@ -148,8 +160,9 @@ class TrainState:
         if own is None or name not in own:
             raise StateError(
                 f"{name} is another one on each rank and another number of ranks wrote this "
-                "checkpoint: start as many ranks as it was, or let a ResumableSampler keep the "
-                "data position, which is the same for any number"
+                "checkpoint, or they stood otherwise in their mesh: start as many as it was, and "
+                "laid out as they were, or let a ResumableSampler keep the data position, which "
+                "is the same for any number"
             )
         return own[name]
 

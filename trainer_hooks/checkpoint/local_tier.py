@@ -5,40 +5,34 @@ all ranks share, and it counts only for what that has not got yet. Each rank sav
 alone; a local save is a checkpoint of the job where *every* rank has its own of the same name.
 
 It is resumed from by the very next attempt, or by none: what somebody has rolled back, or what has
-already crashed a start, is not met again.
+already crashed a start, is not met again. And only by ranks that stand as they stood: what each has
+kept of its own cannot be dealt out anew.
 """
 
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-import torch
-import torch.distributed.checkpoint as dcp
 from torch.distributed import HashStore
-from torch.distributed.checkpoint import CheckpointException
-from torch.distributed.tensor import DTensor
 
-from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import newest_attempt
 from trainer_hooks.checkpoint.durable import create_file, make_directory
-from trainer_hooks.checkpoint.index_check import refuse_outside
 from trainer_hooks.checkpoint.keep import Keep
-from trainer_hooks.checkpoint.latest import committed, damaged_files, open_checkpoint
+from trainer_hooks.checkpoint.latest import committed
 from trainer_hooks.checkpoint.layout import ATTEMPTS, Attempt, SaveName, saves
+from trainer_hooks.checkpoint.local_load import LocalLoad, local_part
 from trainer_hooks.checkpoint.marks import Mark, names_with
-from trainer_hooks.checkpoint.metadata import SafeReader
 from trainer_hooks.checkpoint.place import Place
-from trainer_hooks.checkpoint.rank_state import read_rank_state
 from trainer_hooks.checkpoint.removal import delete_checkpoint, discard
 from trainer_hooks.checkpoint.resume import ResumePoint
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.streak import Streak
-from trainer_hooks.checkpoint.targets import targets
 from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.placing import pieces_of
 from trainer_hooks.state import Snapshot, TrainState
 from trainer_hooks.world import Store, World
 
@@ -97,8 +91,9 @@ class LocalTier:
 
     def save(self, snapshot: Snapshot) -> None:
         """Start a save of what this rank holds; it blocks for the stall only."""
-        tensors = {name: _local(tensor) for name, tensor in snapshot.tensors.items()}
-        self._checkpointer.save(replace(snapshot, tensors=tensors))
+        tensors = {name: local_part(tensor) for name, tensor in snapshot.tensors.items()}
+        placing = [snapshot.placing, pieces_of(snapshot.tensors)]
+        self._checkpointer.save(replace(snapshot, tensors=tensors, placing=placing))
 
     def wait(self) -> None:
         """Wait until no local save is in flight."""
@@ -122,55 +117,13 @@ class LocalTier:
 
     def _load(self, name: SaveName, state: TrainState) -> ResumePoint | None:
         """Load a save on all ranks, or say on all why it is passed over."""
-        loading = _Loading(self._root / str(name))
-        for stage in (loading.verify, lambda: loading.read(state)):
+        loading = LocalLoad(self._root / str(name))
+        for stage in (loading.verify, lambda: loading.compare(state), loading.read):
             failures = [failure for failure in self._world.from_all(_tried(stage)) if failure]
             if failures:
                 log.error("passed over the local %s: %s", name, "; ".join(failures))
                 return None
         return loading.finish(state, self._world)
-
-
-@dataclass(slots=True)
-class _Loading:
-    """One rank's part of loading a local save, stage by stage."""
-
-    path: Path
-    ours: dict[str, torch.Tensor] | None = None
-    into: dict[str, torch.Tensor] | None = None
-
-    def verify(self) -> None:
-        """Compare every byte's digest."""
-        damaged = damaged_files(open_checkpoint(self.path))
-        if damaged:
-            raise CheckpointError(f"{damaged[0]} is damaged, its digest differs")
-
-    def read(self, state: TrainState) -> None:
-        """Read the tensors into the state's own."""
-        self.ours = state.template()
-        local = {name: _local(tensor) for name, tensor in self.ours.items()}
-        reader = SafeReader(self.path)
-        metadata = reader.read_metadata()
-        refuse_outside(metadata, open_checkpoint(self.path).marker.files, self.path)
-        self.into = targets(read_rank_state(self.path, 0), local, metadata.state_dict_metadata)
-        try:
-            dcp.load(self.into, storage_reader=reader, no_dist=True)
-        except CheckpointException as error:
-            raise CheckpointError(root_cause(error)) from error
-
-    def finish(self, state: TrainState, world: World) -> ResumePoint:
-        """Set the state; every rank has read its part."""
-        own, marker = read_rank_state(self.path, 0), open_checkpoint(self.path).marker
-        ours, into = self.ours or {}, self.into or {}
-        state.restore({name: ours.get(name, into[name]) for name in into}, own.leaves)
-        if world.is_coordinator:
-            log.warning(
-                "RESUMED step=%d from=%s ranks=%d rng=restored local=yes",
-                own.step,
-                self.path.name,
-                world.size,
-            )
-        return ResumePoint(step=own.step, path=self.path, own_rng=own, took_s=None, marker=marker)
 
 
 def _tried(stage: Callable[[], None]) -> str | None:
@@ -208,12 +161,6 @@ def _floor(durable: Place) -> int | None:
     if newest is None:
         return None if quarantined else 0
     return None if any(name > newest.marker.name for name in quarantined) else newest.step
-
-
-def _local(tensor: torch.Tensor) -> torch.Tensor:
-    """Return what this rank holds of a tensor, in the same memory."""
-    with torch.no_grad():
-        return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def _forget(root: Path, name: SaveName) -> None:

@@ -13,7 +13,7 @@ from trainer_hooks.checkpoint.place import Place
 from trainer_hooks.checkpoint.rank_state import RankState, read_rank_state
 from trainer_hooks.checkpoint.stages import part_of, state_of_part
 from trainer_hooks.checkpoint.targets import targets
-from trainer_hooks.state import TrainState
+from trainer_hooks.state import TrainState, placing_of
 from trainer_hooks.world import World
 
 
@@ -26,6 +26,8 @@ class Prepared:
     """What is the same on all ranks that hold this rank's part of the model."""
     own: RankState | None
     """This rank's own, if the same number of ranks wrote the checkpoint."""
+    stands_alike: bool
+    """Whether this rank stands where that rank stood, as far as anybody has kept it."""
     part: frozenset[str]
     """Paths of the tensors of the model that this rank holds: all of them, or a stage's."""
     whole: frozenset[str]
@@ -62,6 +64,7 @@ def prepare(path: Place, state: TrainState, world: World, kept: Kept) -> Prepare
         marker=checkpoint.marker,
         shared=shared,
         own=own,
+        stands_alike=own is None or own.placing in (None, placing_of(ours)),
         part=part,
         whole=part_of(index),
         reader=reader,

@@ -26,6 +26,8 @@ class RankState:
     world_size: int
     leaves: dict[str, Json]
     rng: dict[str, Json]
+    placing: Json = None
+    """Where the rank stood; None where nobody has kept it."""
 
 
 def write_rank_state(directory: Place, snapshot: Snapshot, world: World) -> FileEntry:
@@ -40,6 +42,7 @@ def write_rank_state(directory: Place, snapshot: Snapshot, world: World) -> File
         "world_size": world.size,
         "rng": snapshot.rng,
         "leaves": snapshot.leaves,
+        "placing": snapshot.placing,
     }
     data = json.dumps(body).encode()
     if len(data) > MAX_STATE_BYTES or is_deeper(body, MAX_DEPTH):
@@ -71,5 +74,11 @@ def read_rank_state(directory: Place, rank: int) -> RankState:
             "rng": dict(rng),
             "leaves": dict(leaves),
         }:
-            return RankState(step=step, world_size=world_size, leaves=leaves, rng=rng)
+            return RankState(
+                step=step,
+                world_size=world_size,
+                leaves=leaves,
+                rng=rng,
+                placing=data.get("placing"),
+            )
     raise CheckpointError(f"{path} is not a state file of schema 1")

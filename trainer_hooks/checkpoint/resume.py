@@ -43,13 +43,18 @@ class ResumePoint:
     """Steps finished when the checkpoint was taken."""
     path: Place
     own_rng: RankState | None
-    """This rank's own state, if the same number of ranks wrote the checkpoint."""
+    """This rank's own state, if as many ranks wrote the checkpoint, and stood as they do now."""
     took_s: float | None
     """Seconds that its save took, if the same number of ranks made it, and it says so."""
     marker: CommitMarker
 
     def restore_rng(self, seed: int, rank: int) -> None:
         """Set this rank's generators. Last of all, just before the first step.
+
+        Args:
+            seed: The run's.
+            rank: Whom this rank draws like, where what it has drawn before is of no use: itself, or
+                the data-parallel rank that tensor-parallel peers share.
 
         Raises:
             StateError: The captured state does not fit this process.
@@ -160,6 +165,8 @@ def _try(
     if prepared is None or errors:
         return None, [*map(str, errors)]
     refuse_left_out(prepared.whole, prepared.part, world)
+    if not all(world.from_all(prepared.stands_alike)):  # on one: then what each has is nobody's
+        prepared = replace(prepared, own=None)
     failures = _gather(_load(prepared, state, world), world)
     if failures:
         return None, failures
@@ -230,7 +237,11 @@ def _load(prepared: Prepared, state: TrainState, world: World) -> list[str]:
 
 def _announce(point: ResumePoint, world: World) -> None:
     written_by = point.marker.world_size
-    rng = "restored" if written_by == world.size else f"re-seeded, was {written_by}"
+    rng = "restored"
+    if written_by != world.size:
+        rng = f"re-seeded, was {written_by}"
+    elif point.own_rng is None:
+        rng = "re-seeded, was another mesh"
     log.warning(
         "RESUMED step=%d from=%s ranks=%d rng=%s",
         point.step,
