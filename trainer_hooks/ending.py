@@ -37,8 +37,11 @@ class Standing(Protocol):
     def tell(self, state: RankState) -> None:
         """Leave word for the launcher."""
 
-    def is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
-        """Wait for the save in flight until an instant on CLOCK_BOOTTIME; tell if it has ended."""
+    def is_flushed(self, limit_s: Callable[[], float | None], *, is_alone: bool = False) -> bool:
+        """Wait for the save in flight until an instant on CLOCK_BOOTTIME; tell if it has ended.
+
+        One that leaves alone waits until all others have heard of it as well.
+        """
 
 
 class Ending:
@@ -90,7 +93,8 @@ class Ending:
             return
         self._leave_if_out_of_time()
         guard, give_up_s = self._run.guard, boottime_s() + COMMIT_ON_ERROR_S
-        self._run.is_flushed(lambda: min(give_up_s, guard.leave_by_s() or give_up_s))
+        limit_s = lambda: min(give_up_s, guard.leave_by_s() or give_up_s)  # noqa: E731 - one line says it
+        self._run.is_flushed(limit_s, is_alone=True)
         if not has_left():
             self._run.tell(RankState.LOST)
             exit_at_once(EXIT_PEER_LOST)

@@ -70,10 +70,7 @@ class Run:
         """Meet the other ranks, and restore the newest checkpoint unless a stop is agreed first.
 
         Raises:
-            LauncherGoneError: The launcher has died before this rank began.
-            ConfigError: The environment, or the process group, is not as it has to be.
-            CheckpointError: The directory cannot be written, or holds no whole checkpoint.
-            StateError: The checkpoint does not fit ``state``.
+            TrainerHooksError: As the user's block does where it is entered.
         """
         self._meet()
         try:
@@ -119,8 +116,7 @@ class Run:
         Returns:
             Whether all ranks stop here.
         """
-        # Of a step that was begun before: no boundary may come before one that was passed.
-        boundary = max(Position(self.step), self._passed)
+        boundary = max(Position(self.step), self._passed)  # none may come before one passed
         return self.has_stopped or self._is_stopped_at(boundary, saves=self.saves)
 
     def is_stopped_within_step(self) -> bool:
@@ -142,12 +138,13 @@ class Run:
             log.warning("STOP step=%d rank=%d %s", self.step, self.world.rank, decision)
 
     def save_at_stop(self) -> None:
-        """Save the step reached if that was agreed, once the save in flight is out of the way."""
-        is_agreed = self._stop is not None and self._stop.at_stop is AtStop.EMERGENCY
-        if self.saves is not None and is_agreed:
+        """Save the step reached if that was agreed; wait, as the program may end its group next."""
+        if self.saves is not None and self.outcome.at_stop is AtStop.EMERGENCY:
             is_free = self.saves.wait(self.guard.leave_by_s)
             if self.departure.agree(f"emergency/{self.step}", mine=is_free):
                 self.saves.save(self.step)
+        if self.saves is not None:
+            self.saves.wait(self._flushed_by_s)
 
     def give_up(self, error: BaseException) -> bool:
         """Leave alone, after an error; tell whether no save had to be left uncommitted."""
@@ -156,15 +153,14 @@ class Run:
         if self.saves is not None and is_wanted:
             self.saves.note_survived()  # it is no fault of the checkpoint's
         give_up_s = boottime_s() + COMMIT_ON_ERROR_S
-        is_flushed = self.is_flushed(lambda: self.guard.leave_by_s() or give_up_s)
+        is_flushed = self.is_flushed(lambda: self.guard.leave_by_s() or give_up_s, is_alone=True)
         self.roll_back.carry_out()
         self.recorder.close(Ended.STOPPED if is_wanted else Ended.FAILED, self.step)
         return is_flushed
 
     def leave(self) -> bool:
         """Commit the save in flight, and leave with the others; tell whether it was waited for."""
-        is_hopeless = self._stop is not None and self._stop.at_stop is AtStop.NONE
-        is_flushed = self.is_flushed(lambda: 0.0 if is_hopeless else self.guard.leave_by_s())
+        is_flushed = self.is_flushed(self._flushed_by_s)
         if self.is_finished:
             self.roll_back.come_too_late()
         is_rolled_back = not self.is_finished and self.roll_back.carry_out()
@@ -179,9 +175,10 @@ class Run:
         self.recorder.close(ended, self.step)
         return is_flushed
 
-    def is_flushed(self, limit_s: Callable[[], float | None]) -> bool:
+    def is_flushed(self, limit_s: Callable[[], float | None], *, is_alone: bool = False) -> bool:
         """Wait as ``Saves.flush`` does; tell whether no save is in flight any more."""
-        return self.saves is None or self.saves.flush(limit_s)
+        gone = (lambda: self._lifeline.gone) if is_alone else None
+        return self.saves is None or self.saves.flush(limit_s, gone)
 
     def tell(self, state: RankState) -> None:
         """Leave word for the launcher."""
@@ -189,6 +186,9 @@ class Run:
             self._report.note("committed", at)
         self._report.note_cause(self.agreement.stop, self._hearing.pending())
         self._report.tell(state, self.world.rank, self.outcome)
+
+    def _flushed_by_s(self) -> float | None:
+        return 0.0 if self.outcome.at_stop is AtStop.NONE else self.guard.leave_by_s()
 
     def _meet(self) -> None:
         self._hearing = Hearing(self._on_news, self.guard.arm_for_good)

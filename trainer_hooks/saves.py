@@ -13,8 +13,8 @@ from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.starting import start_together
 from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.checkpoint.verified import Verified
-from trainer_hooks.clock import boottime_s
 from trainer_hooks.data import ResumableSampler
+from trainer_hooks.flush import Gone, flush, wait_in_time
 from trainer_hooks.one_model import OneModel
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.save_rules import SaveRules
@@ -198,19 +198,11 @@ class Saves:
         Args:
             limit_s: Returns the instant on CLOCK_BOOTTIME, None while there is none.
         """
-        while self.is_saving:
-            limit = limit_s()
-            if limit is not None and boottime_s() >= limit:
-                log.error("out of time: the save in flight is left uncommitted")
-                return False
-            time.sleep(0.01)
-        return True
+        return wait_in_time(self._checkpointer, limit_s)
 
-    def flush(self, limit_s: Callable[[], float | None]) -> bool:
-        """Wait as ``wait`` does, at the end of a run, and say if it ends in saves that failed."""
-        is_flushed = self.wait(limit_s)
-        self._checkpointer.streak.note_end()
-        return is_flushed
+    def flush(self, limit_s: Callable[[], float | None], gone: Gone | None) -> bool:
+        """Do so at the end of a run; the arguments are those of ``trainer_hooks.flush.flush``."""
+        return flush(self._checkpointer, limit_s, gone)
 
     def hurry(self, *, is_hurried: bool) -> None:
         """Delete no old checkpoints while a stop is in force. Any thread may call it."""

@@ -110,6 +110,11 @@ class World:
         """True on the one rank that reserves and commits."""
         return self.rank == 0
 
+    @property
+    def is_destroyed(self) -> bool:
+        """True once the program has destroyed its process group, and with it this one."""
+        return self.group is not None and not dist.is_initialized()
+
     def connection(self) -> Store:
         """Return a connection for one thread that will block on it."""
         if self.door is None:

@@ -78,6 +78,8 @@ class Tiny:
     """Called with (rank, step, part), inside the part."""
     before_steps: Callable[[int], None] | None = None
     """In the block, before the first step."""
+    after_steps: Callable[[int], object] = lambda _rank: None
+    """In the block, after the last step."""
     health: Health | None = None
     agreement: AgreementName = "store"
     model_in_step: Callable[[int, int, nn.Module], object] = lambda _rank, _step, _model: None
@@ -134,7 +136,9 @@ class Tiny:
                 self._log(rank, step, ids.tolist(), optimizer.param_groups[0]["lr"], loss.item())
                 schedule.step()
                 time.sleep(self.step_s)
-        dist.destroy_process_group()
+            self.after_steps(rank)
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
     def _is_stopped_within(self, hooks: TrainerHooks, rank: int, step: int) -> bool:
         for part in range(self.parts):

@@ -84,8 +84,9 @@ def test_rank_leaves_with_76_when_a_machine_is_lost(
     asked = Asked(monkeypatch)
     limits: list[float] = []
 
-    def is_flushed(limit_s: Callable[[], float | None]) -> bool:
+    def is_flushed(limit_s: Callable[[], float | None], *, is_alone: bool) -> bool:
         assert asked.told == []
+        assert is_alone  # so that the others hear of it
         limits.append((limit_s() or 0.0) - boottime_s())
         return True
 

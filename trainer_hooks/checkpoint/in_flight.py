@@ -4,8 +4,10 @@ import threading
 
 from trainer_hooks.checkpoint.commit import CommitMarker
 from trainer_hooks.checkpoint.digest import DigestingWriter
+from trainer_hooks.checkpoint.latest import open_checkpoint
 from trainer_hooks.checkpoint.layout import SaveName
 from trainer_hooks.checkpoint.place import Place
+from trainer_hooks.errors import CheckpointError
 
 
 class SaveInFlight:
@@ -27,6 +29,17 @@ class SaveInFlight:
         """Why it was not committed; None once it was. Read it after ``ended``."""
         self.durable_s: float | None = None
         """Seconds from the end of the stall to the commit (D)."""
+
+    def unless_marked(self, error: Exception) -> str | None:
+        """Say that nobody knows what became of it, unless its marker is there: then it was good.
+
+        The host of the Store may have committed it and left.
+        """
+        try:
+            open_checkpoint(self.directory)
+        except (CheckpointError, OSError):
+            return f"the vote failed, or the Store is lost, and no marker is there: {error!r}"
+        return None
 
     @property
     def is_committed(self) -> bool:

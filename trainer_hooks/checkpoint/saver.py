@@ -6,7 +6,7 @@ learns what became of the save; the coordinator's thread commits it. No collecti
 beside the training.
 """
 
-import logging
+import contextlib
 import threading
 import time
 import warnings
@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
+
+from torch.distributed import DistError
 
 from trainer_hooks.checkpoint.cause import root_cause
 from trainer_hooks.checkpoint.commit import commit, missing_manifests, reserve
@@ -27,18 +29,20 @@ from trainer_hooks.checkpoint.removal import discard
 from trainer_hooks.checkpoint.staging import open_stager, stage
 from trainer_hooks.checkpoint.streak import Streak
 from trainer_hooks.checkpoint.vote import Vote
+from trainer_hooks.checkpoint.votes import Votes
 from trainer_hooks.clock import seconds_left
 from trainer_hooks.errors import CheckpointError, FencedError
 from trainer_hooks.state import Snapshot
 from trainer_hooks.world import World
-
-log = logging.getLogger(__name__)
 
 REMEMBERED = 8
 """Saves whose times count: what they take changes with the storage and its other users."""
 
 LAST_VOTES_S = 5.0
 """How long a failed save's leftovers wait for the ranks that may still write them."""
+
+DESTROYED = "the process group was destroyed while it was in flight, which is for after the block: "
+"""What torch says then is that a group is not registered."""
 
 
 class Checkpointer:
@@ -69,12 +73,11 @@ class Checkpointer:
         self._attempt = attempt
         self.save_every_steps = save_every_steps
         self._timeout = timedelta(seconds=commit_timeout_s)
-        self._store = world.connection()
         if world.group is None:
             # Asked for by no_dist; DCP remarks on it all the same, at every save and load.
             warnings.filterwarnings("ignore", "torch.distributed is disabled")
         self._stager = open_stager()
-        self._votes: deque[Vote] = deque()
+        self.votes = Votes(world, self._timeout)
         self._finishing: threading.Thread | None = None
         self.on_commit = lambda: None
         self.last: SaveInFlight | None = None
@@ -108,28 +111,21 @@ class Checkpointer:
             FencedError: A newer attempt has started; on all ranks.
         """
         self.wait(None)
-        self._forget_old_votes()
-        started = self.began_s = time.monotonic()
+        self.votes.forget_old()
+        self.began_s = time.monotonic()
         name = SaveName(snapshot.step, self._attempt)
-        failure = self._reserve(name)
+        try:
+            failure = self._reserve(name)
+            if failure is None:
+                self._begin(name, snapshot, self.began_s)
+        except BaseException as error:  # Ctrl-C too: nobody else would say it
+            self._break_off(name, error)
+            raise
         if failure is not None:
+            self.began_s = None
             if isinstance(failure, FencedError):
                 raise failure
             self.streak.note_failure("not started", snapshot.step, str(failure))
-            self.began_s = None
-            return
-        directory = self._root / str(name)
-        save = SaveInFlight(name, directory, DigestingWriter(directory), started)
-        durable = stage(snapshot, save.writer, self._stager, self._world.group)
-        self.stall_s = time.monotonic() - started
-        self.last = save
-        self._finishing = threading.Thread(
-            target=self._finish,
-            args=(save, snapshot, durable),
-            name=f"reprieve-save-{snapshot.step}",
-            daemon=True,  # an abandoned save must not hold the process past its deadline
-        )
-        self._finishing.start()
 
     def wait(self, deadline_s: float | None) -> bool:
         """Wait for the save in flight, at most until ``deadline_s`` on CLOCK_BOOTTIME.
@@ -146,13 +142,6 @@ class Checkpointer:
             if self._finishing is not None:
                 self._finishing.join(linger_s)
 
-    def _forget_old_votes(self) -> None:
-        """Keep the Store small: who is here has seen every rank end the save before the last."""
-        while len(self._votes) > 1:
-            vote = self._votes.popleft()
-            if self._world.is_coordinator:
-                vote.forget()
-
     def _reserve(self, name: SaveName) -> CheckpointError | None:
         """Let the coordinator make the directory; return why it could not, on all ranks."""
         failure = None
@@ -165,31 +154,52 @@ class Checkpointer:
         failure, self.save_every_steps = told
         return failure
 
+    def _begin(self, name: SaveName, snapshot: Snapshot, began_s: float) -> None:
+        """Stage the tensors, and leave the rest to a thread."""
+        directory = self._root / str(name)
+        save = SaveInFlight(name, directory, DigestingWriter(directory), began_s)
+        durable = stage(snapshot, save.writer, self._stager, self._world.group)
+        self.stall_s = time.monotonic() - began_s
+        self._finishing = threading.Thread(
+            target=self._finish,
+            args=(save, snapshot, durable),
+            name=f"reprieve-save-{snapshot.step}",
+            daemon=True,  # an abandoned save must not hold the process past its deadline
+        )
+        self.last = save
+        self._finishing.start()
+
+    def _break_off(self, name: SaveName, error: BaseException) -> None:
+        """Say that a save is lost before it was staged; to the others as well, who wait for us."""
+        if self.last is not None and self.last.name == name:
+            return  # it has been, and its thread goes on
+        self.began_s = None
+        self.streak.note_failure("broken off", name.step, repr(error))
+        with contextlib.suppress(DistError):
+            self.votes.refuse(name, f"rank {self._world.rank} has broken it off: {error!r}")
+
     def _finish(self, save: SaveInFlight, snapshot: Snapshot, durable: Future[object]) -> None:
         """Bring one rank's part to its end. Runs in the save's own thread."""
         started = time.monotonic()
-        vote = Vote(self._store, str(save.name), self._world.size, self._timeout)
-        self._votes.append(vote)
+        vote = self.votes.begin(save.name)
         try:
             failure = self._write_rest(save, snapshot, durable)
             vote.cast(failure)
             if self._world.is_coordinator:
                 vote.settle(self._decide(save, vote))
             save.failure = vote.outcome()
+            vote.note_heard(self._world.rank)
         except Exception as error:  # noqa: BLE001 - a save that never ends would hold up the next for ever
-            save.failure = f"the vote failed, or the Store is lost: {error!r}"
+            save.failure = save.failure or save.unless_marked(error)
+            if self._world.is_coordinator:
+                with contextlib.suppress(DistError):  # or the others would wait for the decision
+                    vote.settle(save.failure)
         save.durable_s = time.monotonic() - started
         if save.failure is None:
             self.committed_at = time.time()
             self.last_committed = save.name
             self.took_s.append(self.stall_s + save.durable_s)
-            log.info(
-                "committed step=%d durable_s=%.3f rank=%d",
-                save.name.step,
-                save.durable_s,
-                self._world.rank,
-            )
-            self.streak.note_commit(save.name.step)
+            self.streak.note_commit(save.name.step, save.durable_s, self._world.rank)
         else:
             self.streak.note_failure("failed", save.name.step, save.failure)
         self.began_s = None
@@ -210,7 +220,8 @@ class Checkpointer:
                 durable.result()
             write_manifest(save.directory, self._world.rank, [*save.writer.files, state])
         except BaseException as error:  # noqa: BLE001 - DCP's CheckpointException is no Exception (trainer-facts 8.15)
-            return f"rank {self._world.rank}: {root_cause(error)}"
+            why = DESTROYED if self._world.is_destroyed else ""
+            return f"rank {self._world.rank}: {why}{root_cause(error)}"
         return None
 
     def _decide(self, save: SaveInFlight, vote: Vote) -> str | None:

@@ -27,8 +27,15 @@ class Streak:
         self._first_step = 0
         self._last_step = 0
 
-    def note_commit(self, step: int) -> None:
-        """Take note of a good save, which ends the streak."""
+    def note_commit(self, step: int, durable_s: float, rank: int) -> None:
+        """Say that a save is good, which ends the streak.
+
+        Args:
+            step: Its step.
+            durable_s: Seconds from the end of the stall to the commit.
+            rank: Who says so.
+        """
+        log.info("committed step=%d durable_s=%.3f rank=%d", step, durable_s, rank)
         if self.count > 1:
             log.warning("%ss work again, after %d that failed", self._what, self.count)
         self.newest_step, self.failure, self.count = step, None, 0

@@ -4,13 +4,19 @@ Over the Store, from the threads that finish saves, so that the training meets n
 failure settles the vote at once: nobody waits for a rank that may be dead to hear of it.
 """
 
+import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from torch.distributed import DistStoreError
 
+from trainer_hooks.clock import boottime_s
 from trainer_hooks.world import Store
 
 _COMMITTED = "committed"
+
+_LOOK_S = 0.02
+"""How often the last one out looks who has heard, in seconds."""
 
 
 class Vote:
@@ -60,9 +66,31 @@ class Vote:
         outcome = self._store.get(self._key("outcome")).decode()
         return None if outcome == _COMMITTED else outcome
 
+    def note_heard(self, rank: int) -> None:
+        """Say that this rank knows the outcome. Each rank calls it once."""
+        self._store.append(self._key("heard"), f"{rank} ")
+
+    def wait_heard(
+        self, gone: Callable[[], frozenset[int]], limit_s: Callable[[], float | None]
+    ) -> set[int]:
+        """Wait until every rank knows the outcome; return those that have not said so in time.
+
+        Args:
+            gone: Returns the ranks that have ended, which nobody waits for.
+            limit_s: Returns until when, on CLOCK_BOOTTIME; None for as long as it takes.
+        """
+        while True:
+            self._store.append(self._key("heard"), "")
+            heard = {int(rank) for rank in self._store.get(self._key("heard")).split()}
+            missing = set(range(self._size)) - heard
+            limit = limit_s()
+            if not missing - gone() or (limit is not None and boottime_s() >= limit):
+                return missing
+            time.sleep(_LOOK_S)
+
     def forget(self) -> None:
         """Remove the keys, once every rank has seen the outcome. One rank calls it."""
-        for name in ("failures", "count", "all", "decidable", "outcome"):
+        for name in ("failures", "count", "all", "decidable", "outcome", "heard"):
             self._store.delete_key(self._key(name))
 
     def _has(self, name: str, timeout: timedelta) -> bool:

@@ -54,6 +54,8 @@ class Hub:
         self._on_lost = on_lost
         self._lines: dict[int, Line] = {}
         self._ended_s: dict[int, float] = {}
+        self.gone: set[int] = set()
+        """The ranks whose lines have ended, in order or not. Any thread may look."""
         self._strangers: dict[socket.socket, _Stranger] = {}
         self._listening = _listen(size)
         self._selector = selectors.DefaultSelector()
@@ -137,6 +139,7 @@ class Hub:
             stranger.send(self.token[::-1])  # so that it knows whom it has reached
         self._lines[rank] = Line(stranger, self._lost_s)
         self._ended_s.pop(rank, None)
+        self.gone.discard(rank)
         self._selector.modify(stranger, selectors.EVENT_READ, rank)
 
     def _hear(self, rank: int) -> None:
@@ -172,6 +175,7 @@ class Hub:
 
     def _let_go(self, rank: int) -> None:
         line = self._lines.pop(rank)
+        self.gone.add(rank)
         self._selector.unregister(line.connection)
         line.close()
 

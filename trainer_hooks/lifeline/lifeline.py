@@ -72,6 +72,11 @@ class Lifeline:
         """True once this rank leaves by itself."""
         return self._is_orderly is not None
 
+    @property
+    def gone(self) -> frozenset[int]:
+        """The ranks that are known to have ended, or whose machines are lost. Only rank 0 knows."""
+        return frozenset(self._end.gone) if isinstance(self._end, Hub) else frozenset()
+
     def _serve(self, awake: socket.socket) -> None:
         try:
             if self._world.is_coordinator:

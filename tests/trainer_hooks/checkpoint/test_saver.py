@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.distributed import HashStore
+from torch.distributed import DistNetworkError, HashStore
 
 from tests.support.saving import on_disk
 from tests.support.training import Run
@@ -21,6 +21,7 @@ from trainer_hooks.checkpoint.latest import damaged_files, latest_committed
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.checkpoint.resume import resume
 from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.vote import Vote
 from trainer_hooks.clock import boottime_s
 from trainer_hooks.errors import FencedError
 from trainer_hooks.world import World
@@ -266,6 +267,40 @@ def test_save_is_not_started_when_its_directory_cannot_be_made(
     assert newest_step(tmp_path) is None
     assert checkpointer.began_s is None
     assert save(checkpointer, run, 2)
+
+
+def test_loss_is_said_when_a_save_is_broken_off(
+    checkpointer: Checkpointer, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ctrl-C in the midst of staging; nothing is in flight then, and who goes on saves again."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saver, "stage", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            checkpointer.save(run.state.capture(1))
+    assert "save broken off step=1: KeyboardInterrupt()" in caplog.messages
+    assert checkpointer.wait(boottime_s())
+    assert checkpointer.began_s is None
+    assert save(checkpointer, run, 2)
+
+
+def test_save_is_committed_when_its_marker_is_there_and_nobody_can_say_so(
+    checkpointer: Checkpointer, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host of the Store has committed it and left before this rank could ask."""
+
+    def lost(_: object) -> None:
+        raise DistNetworkError("connection reset")
+
+    monkeypatch.setattr(Vote, "outcome", lost)
+    assert save(checkpointer, run, 1)
+    assert newest_step(tmp_path) == 1
+    monkeypatch.setattr(saver, "commit", lambda *_, **__: None)
+    assert not save(checkpointer, run, 2)
+    assert "the Store is lost, and no marker is there" in str(checkpointer.failure)
 
 
 def test_run_is_fenced_off_when_a_newer_attempt_has_started(

@@ -9,6 +9,7 @@ import pytest
 from torch.distributed import HashStore
 
 from trainer_hooks.checkpoint.vote import Vote
+from trainer_hooks.clock import boottime_s
 
 LONG_S, SHORT_S = 30.0, 0.05
 
@@ -138,3 +139,38 @@ def test_store_is_as_before_when_the_vote_is_forgotten() -> None:
         assert of_ranks[0].is_over(within_s=LONG_S)
         of_ranks[0].forget()
         assert store.num_keys() == keys
+
+
+def test_nobody_is_missing_when_all_have_heard() -> None:
+    """The last of them while the first one waits for it."""
+    first, second, third = votes(3)
+    first.note_heard(0)
+    third.note_heard(2)
+
+    def wait() -> set[int]:
+        return first.wait_heard(frozenset, lambda: None)
+
+    missing, _ = on_threads([wait, lambda: second.note_heard(1)])
+    assert missing == set()
+
+
+def test_ranks_that_have_ended_are_not_waited_for_when_they_have_not_heard() -> None:
+    """And one that has heard and then ended is not taken for another that has not."""
+    first, _, third, _ = votes(4)
+    first.note_heard(0)
+    third.note_heard(2)
+    gone, limits = {2}, iter([None, None])
+
+    def limit_s() -> float | None:
+        gone.update({1, 3} if next(limits, "over") == "over" else {1})
+        return None
+
+    assert first.wait_heard(lambda: frozenset(gone), limit_s) == {1, 3}
+    assert gone == {1, 2, 3}
+
+
+def test_waiting_ends_at_its_limit_when_a_rank_does_not_hear() -> None:
+    """It lives, and hangs."""
+    first, _ = votes(2)
+    first.note_heard(0)
+    assert first.wait_heard(frozenset, boottime_s) == {1}
