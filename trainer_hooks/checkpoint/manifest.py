@@ -91,13 +91,16 @@ def _chunks(path: Place) -> Iterator[memoryview]:
 
 def write_manifest(directory: Place, rank: int, files: Iterable[FileEntry]) -> None:
     """Write one rank's manifest, durably, with a digest of itself. The rank itself calls it."""
+    write_file(directory / manifest_file(rank), _encoded(rank, files))
+
+
+def _encoded(rank: int, files: Iterable[FileEntry]) -> bytes:
     entries: list[Json] = [entry.to_json() for entry in sorted(files)]
-    data = sealed({"schema": 1, "rank": rank, "files": entries})
-    write_file(directory / manifest_file(rank), data)
+    return sealed({"schema": 1, "rank": rank, "files": entries})
 
 
 def read_manifests(directory: Place, world_size: int) -> list[FileEntry]:
-    """Return the files of all ranks, by name. The coordinator calls it.
+    """Return the files of all ranks, by name, their manifests too. The coordinator calls it.
 
     Raises:
         CheckpointError: A manifest is missing or unreadable, or two ranks claim one file.
@@ -119,7 +122,9 @@ def _read_manifest(directory: Place, rank: int) -> list[FileEntry]:
             raise CheckpointError(f"the manifest {path} is damaged, its digest differs")
         match body:
             case {"schema": 1, "rank": int(of_rank), "files": list(entries)} if of_rank == rank:
-                return [FileEntry.from_json(entry) for entry in entries]
+                files = [FileEntry.from_json(entry) for entry in entries]
+                whole = _encoded(rank, files)
+                return [*files, FileEntry(manifest_file(rank), len(whole), digest_of(whole))]
     except (OSError, UntrustedFileError, ValueError) as error:
         raise CheckpointError(f"the manifest {path} cannot be used: {error}") from error
     raise CheckpointError(f"{path} is not the manifest of rank {rank}")

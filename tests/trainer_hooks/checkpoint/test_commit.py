@@ -49,6 +49,8 @@ def test_save_is_a_checkpoint_when_it_is_committed(tmp_path: Path) -> None:
     assert checkpoint.marker.save_every_steps == 10
     assert checkpoint.marker.took_s == 1.5
     written = {name: len(data) for files in FILES for name, data in files.items()}
+    manifests = [manifest_file(rank) for rank in range(2)]
+    written |= {each: (root / str(name) / each).stat().st_size for each in manifests}
     assert {entry.name: entry.size for entry in checkpoint.marker.files} == written
     assert (root / LATEST).read_text() == f"{name}\n"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.flipping import flip_bit
 from tests.support.saving import commit_save, write_save
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import (
@@ -47,13 +48,6 @@ def rename_entry(directory: Path, name: str) -> None:
     """Let the marker name another file in the place of a shard."""
     files = json.loads((directory / MARKER).read_text())["files"]
     rewrite(directory, files=[*files[1:], files[0] | {"name": name}])
-
-
-def flip_bit(path: Path) -> None:
-    """Change one bit of a file."""
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 def replace_by(path: Path, make: Callable[[Path], object]) -> None:

@@ -81,11 +81,16 @@ def test_entry_is_refused_when_it_is_none(data: object) -> None:
 
 
 def test_manifests_are_one_list_when_all_ranks_have_written_theirs(directory: Path) -> None:
-    """By name, whoever wrote what; a rank may have written nothing."""
+    """By name, whoever wrote what; a rank may have written nothing but its manifest."""
     write_manifest(directory, 0, [FileEntry("b", 1, "x"), FileEntry("a", 2, "y")])
     write_manifest(directory, 1, [])
     write_manifest(directory, 2, [FileEntry("c", 0, "z")])
-    assert [entry.name for entry in read_manifests(directory, 3)] == ["a", "b", "c"]
+    files = {entry.name: entry for entry in read_manifests(directory, 3)}
+    manifests = [manifest_file(rank) for rank in range(3)]
+    assert [*files] == ["a", "b", "c", *manifests]
+    for name in manifests:
+        data = (directory / name).read_bytes()
+        assert files[name] == FileEntry(name, len(data), digest_of(data))
 
 
 def test_manifests_are_refused_when_one_is_missing(directory: Path) -> None:

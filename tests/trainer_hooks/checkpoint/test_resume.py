@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 from torch.distributed import HashStore
 
+from tests.support.flipping import flip_bit
 from tests.support.saving import on_disk
 from tests.support.training import Run
 from trainer_hooks.checkpoint.commit import start_attempt
@@ -58,13 +60,6 @@ def directory(root: Path, step: int) -> Path:
     """Return the directory of a save."""
     (name,) = [name for name in saves(root) if name.step == step]
     return root / str(name)
-
-
-def flip_bit(path: Path) -> None:
-    """Change one bit of a file."""
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd", "momentum"])
@@ -132,22 +127,31 @@ def test_run_begins_anew_when_nothing_was_committed(tmp_path: Path) -> None:
     assert run.all() == twin.all()
 
 
-@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata", "state/rank_00000.json"])
+@pytest.mark.parametrize("at", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("__0_0.distcp", r"__0_0\.distcp is damaged, its digest differs"),
+        (".metadata", r"\.metadata is damaged, its digest differs"),
+        ("state/rank_00000.json", r"state/rank_00000\.json is damaged, its digest differs"),
+        ("manifest/rank_00000.json", r"manifest/rank_00000\.json is damaged, its digest differs"),
+        (MARKER, "commit marker is damaged, its digest differs|unusable commit marker: .*not JSON"),
+    ],
+)
 def test_checkpoint_before_is_taken_when_the_newest_has_flipped_a_bit(
-    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, name: str, why: str, at: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Loudly, and without a trace of the damaged one in the state."""
+    """In its first, middle or last byte; without a trace of the damaged one in the state."""
     straight = Run()
     train_and_save(tmp_path, straight, [2, 3])
-    flip_bit(directory(tmp_path, 3) / name)
+    flip_bit(directory(tmp_path, 3) / name, at)
     resumed, expected = Run(seed=9), Run(seed=9)
     assert resumed_step(tmp_path, resumed) == 2
     shutil.rmtree(directory(tmp_path, 3))
     assert resumed_step(tmp_path, expected) == 2
     assert resumed.all() == expected.all()
     (line,) = [r.message for r in caplog.records if "passed over" in r.message]
-    assert name in line
-    assert "its digest differs" in line
+    assert re.search(why, line)
 
 
 def test_run_does_not_start_when_all_checkpoints_are_damaged(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.flipping import flip_bit
 from tests.support.saving import directory_as_bucket, on_disk
 from tests.support.trained import mark_again, saved
 from tests.support.training import Run
@@ -44,13 +45,6 @@ def checkpoint(template: Checkpoint, tmp_path: Path) -> Checkpoint:
 def look(checkpoint: Checkpoint, level: Level) -> list[str]:
     """Return what is wrong."""
     return verify(checkpoint.path.parent, checkpoint.marker.name, level)
-
-
-def flip_bit(path: Path) -> None:
-    """Change one bit of a file."""
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 def test_nothing_is_wrong_when_the_checkpoint_is_good(checkpoint: Checkpoint) -> None:
