@@ -7,6 +7,7 @@ from collections.abc import Callable
 from trainer_hooks.cadence import open_cadence
 from trainer_hooks.checkpoint.ledger_home import LedgerHome
 from trainer_hooks.checkpoint.local_tier import LocalTier
+from trainer_hooks.checkpoint.preflight import Preflight
 from trainer_hooks.checkpoint.resume import ResumePoint, Verify, resume
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
@@ -44,6 +45,7 @@ class Saves:
         self._world = world
         self._recorder = recorder
         self._one_model = OneModel(state.model, world)
+        self._preflight = Preflight(world, copies=1 if rules.local is None else 2)
         self.attempt = start_together(rules.root, world)
         self._retention = (
             Retention(rules.root, rules.keep, self.attempt)
@@ -170,7 +172,7 @@ class Saves:
             is_new = step != self.resumed_step and self._state.has_stepped
             if is_new and step % self._rules.local.save_every == 0:
                 self._checkpointer.wait(None)  # never two at once: they would share the memory
-                self._local.save(self._state.capture(step))
+                self._local.save(self._preflight.checked(self._state.capture(step)))
 
     def save(self, step: int) -> None:
         """Save the state at this boundary, unless that was done or there is nothing to save."""
@@ -185,7 +187,8 @@ class Saves:
             self._local.wait()
         waited_s = self._recorder.now() - began
         self._checkpointer.save_every_steps = self._cadence.choose(last)
-        self._checkpointer.save(self._one_model.checked(self._state.capture(step)))
+        snapshot = self._preflight.checked(self._state.capture(step))
+        self._checkpointer.save(self._one_model.checked(snapshot))
         stall_s = None
         if self._checkpointer.last is not last:
             stall_s = self._recorder.now() - began - waited_s

@@ -1,11 +1,25 @@
 """How much memory is left, on the machine and in the cgroups that this process is in."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("", "memory.max", "memory.current", "inactive_file")
 _V1 = ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """One bound on the memory of this process, and of others that share it."""
+
+    name: str
+    """For people."""
+    key: str
+    """The same for all processes of this machine that share it, in whatever container."""
+    total_bytes: int
+    left_bytes: int
+    """Before the kernel kills for more; below 0 for nothing."""
 
 
 def room_bytes(proc: Path = Path("/proc"), cgroups: Path = _CGROUPS) -> int:
@@ -14,14 +28,21 @@ def room_bytes(proc: Path = Path("/proc"), cgroups: Path = _CGROUPS) -> int:
     All processes of the machine share them. What files have cached counts as free where nobody has
     looked at it for a while.
     """
+    return max(0, min((room.left_bytes for room in rooms(proc, cgroups)), default=0))
+
+
+def rooms(proc: Path = Path("/proc"), cgroups: Path = _CGROUPS) -> list[Room]:
+    """Return all that bounds the memory of this process; nothing if it can't be told."""
     try:
-        available = _figures(proc / "meminfo")["MemAvailable:"] * 1024
-        return max(0, min([available, *_rooms(proc / "self/cgroup", cgroups)]))
+        figures = _figures(proc / "meminfo")
+        total, left = figures["MemTotal:"] * 1024, figures["MemAvailable:"] * 1024
+        machine = Room(name="the machine", key="machine", total_bytes=total, left_bytes=left)
+        return [machine, *_rooms(proc / "self/cgroup", cgroups)]
     except (OSError, ValueError, LookupError):
-        return 0
+        return []
 
 
-def _rooms(own: Path, cgroups: Path) -> Iterator[int]:
+def _rooms(own: Path, cgroups: Path) -> Iterator[Room]:
     """Yield what is left in each cgroup that has a limit, of either version of them."""
     for line in own.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -37,7 +58,12 @@ def _rooms(own: Path, cgroups: Path) -> Iterator[int]:
                 if text != "max":
                     used = int((cgroup / usage).read_text())
                     used -= _figures(cgroup / "memory.stat")[reclaimable]
-                    yield int(text) - used
+                    yield Room(
+                        name=f"the cgroup /{cgroup.relative_to(mounted).as_posix().strip('.')}",
+                        key=f"cgroup {cgroup.stat().st_ino}",
+                        total_bytes=int(text),
+                        left_bytes=int(text) - used,
+                    )
 
 
 def _figures(path: Path) -> dict[str, int]:

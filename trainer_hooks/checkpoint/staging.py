@@ -1,5 +1,6 @@
 """Staging: the copy that a save is written from while training goes on."""
 
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import cast
 
@@ -8,6 +9,7 @@ from torch.distributed import ProcessGroup
 from torch.distributed.checkpoint import FileSystemWriter, async_save
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict_saver import AsyncSaveResponse
+from torch.distributed.tensor import DTensor
 
 from trainer_hooks.checkpoint.planner import LowestRankBuffers
 from trainer_hooks.state import Snapshot
@@ -52,3 +54,18 @@ def stage(
         response.staging_completion.result()  # the next optimizer step may not come before
         return cast("Future[object]", response.upload_completion)
     return cast("Future[object]", response)
+
+
+def staged_bytes(tensors: Iterable[torch.Tensor]) -> int:
+    """Return how much host memory their copies take, pinned or not.
+
+    Whole storages are copied, each once however many tensors are views of it (torch 2.13,
+    ``StateDictStager``); of a DTensor this rank copies what it holds.
+    """
+    storages = {}
+    for tensor in tensors:
+        with torch.no_grad():
+            local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+        storage = local.untyped_storage()
+        storages[local.device, storage.data_ptr()] = storage.nbytes()
+    return sum(storages.values())
