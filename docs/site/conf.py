@@ -97,6 +97,8 @@ CHAPTERS = {
         "docs/waste",
         "docs/verify-resume",
         "docs/schedulers",
+        "docs/accelerate",
+        "docs/torchtitan",
         "docs/ray",
         "docs/skypilot",
     ],

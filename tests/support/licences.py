@@ -18,6 +18,7 @@ ALLOWED = (
     *("MIT", "MIT License", "MIT-0", "MIT-CMU", "Zlib", "BSL-1.0", "CC0-1.0"),
     *("PSF-2.0", "Python Software Foundation License"),
     "Mozilla Public License 2.0 (MPL 2.0)",  # certifi alone: a list of certificates, unchanged
+    "MPL-2.0",  # tqdm's older half, unchanged: huggingface_hub brings it
 )
 """What may be linked with Apache-2.0 and passed on without a question to a lawyer."""
 
@@ -25,7 +26,8 @@ _HEAD = """\
 # Licences
 
 Reprieve is Apache-2.0. This is what its extras bring along, by what each package says of itself;
-packages that only tests need are not in it. Written by `make licences`; a test holds it against
+packages that only tests need are not in it, nor what torchtitan brings, which who asks for that
+extra has installed already. Written by `make licences`; a test holds it against
 what is installed, and each licence against the list in `tests/support/licences.py`. A CUDA build of
 PyTorch brings NVIDIA's libraries as well, which are NVIDIA's, not open source.
 
@@ -33,9 +35,9 @@ PyTorch brings NVIDIA's libraries as well, which are NVIDIA's, not open source.
 
 
 def user_packages() -> list[str]:
-    """Name all that is installed with any extra but the one for our own work."""
+    """Name all that is installed with any extra but those for our own work and for torchtitan."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = set(project["optional-dependencies"]) - {"dev"}
+    extras = set(project["optional-dependencies"]) - {"dev", "torchtitan"}
     return sorted({name for extra in extras for name in closure(extra)})
 
 
