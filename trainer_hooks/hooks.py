@@ -51,6 +51,8 @@ class TrainerHooks:
         verify: ``all`` compares the digest of every byte before it resumes; ``sizes`` takes the
             shards' on trust, where the storage keeps digests of its own.
         local: A second tier, on the nodes' own disks, to be saved to more often.
+        writers_at_once: So many ranks of a node write at a time, the others wait for their turn;
+            None: all of them (docs/checkpoints.md).
         exit_on_preempt: Whether leaving the block ends the process when preempted, and a set-up
             that is wrong does, too. False: read the outcome, and catch ConfigError and StateError.
         always_stop: Whether a notice also stops a run that would reach its end, final save
@@ -59,7 +61,7 @@ class TrainerHooks:
         agreement: How ranks agree: by the ``store``; or by a ``collective`` (docs/agreement.md).
 
     Raises:
-        ConfigError: ``save_every``, ``keep``, ``verify`` or ``agreement`` makes no sense.
+        ConfigError: One of these makes no sense.
     """
 
     def __init__(  # noqa: PLR0913 - all that a user says, once and by name
@@ -71,6 +73,7 @@ class TrainerHooks:
         keep: int | Keep | None = None,
         verify: Literal["sizes", "all"] = "all",
         local: LocalSaves | None = None,
+        writers_at_once: int | None = None,
         exit_on_preempt: bool = True,
         always_stop: bool = False,
         health: Health | None = None,
@@ -79,7 +82,9 @@ class TrainerHooks:
         self._state = state
         self._run = Run(exits=exit_on_preempt)
         try:
-            self._rules = SaveRules.told(checkpoint_dir, save_every, keep, verify, local)
+            self._rules = SaveRules.told(
+                checkpoint_dir, save_every, keep, verify, local, writers_at_once=writers_at_once
+            )
             self._run.agrees_by = agreement_of(agreement)
         except SETUP_ERRORS as error:
             self._run.ending.refuse(error)

@@ -61,15 +61,19 @@ class SaveRules:
     """A ``Verify``."""
     local: LocalSaves | None = None
     """A second tier, or none."""
+    writers_at_once: int | None = None
+    """So many ranks of a node write at a time; None for all."""
 
     @classmethod
-    def told(
+    def told(  # noqa: PLR0913 - as TrainerHooks has them
         cls,
         checkpoint_dir: str | os.PathLike[str],
         save_every: int | str | AutoInterval,
         keep: int | Keep | None,
         verify: str,
         local: LocalSaves | None = None,
+        *,
+        writers_at_once: int | None = None,
     ) -> Self:
         """Return the rules, as a program has written them.
 
@@ -82,6 +86,7 @@ class SaveRules:
             keep=Keep(last=keep) if isinstance(keep, int) else keep,
             verify=verify,
             local=local,
+            writers_at_once=writers_at_once,
         )
 
     @property
@@ -92,3 +97,5 @@ class SaveRules:
     def __post_init__(self) -> None:
         if self.verify not in set(Verify):
             raise ConfigError(f"verify is one of {[*map(str, Verify)]}, not {self.verify!r}")
+        if self.writers_at_once is not None and self.writers_at_once < 1:
+            raise ConfigError(f"writers_at_once counts ranks, or is None: {self.writers_at_once}")

@@ -13,6 +13,7 @@ from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.starting import start_together
 from trainer_hooks.checkpoint.tries import note_survived
+from trainer_hooks.checkpoint.turns import Turns
 from trainer_hooks.checkpoint.verified import Verified
 from trainer_hooks.data import ResumableSampler
 from trainer_hooks.flush import Gone, flush, wait_in_time
@@ -76,6 +77,9 @@ class Saves:
             rules.root, world, self.attempt, save_every_steps=self._cadence.every_steps
         )
         self._checkpointer.on_commit = self._after_commit
+        self._turns = self._checkpointer.turns = Turns(rules.writers_at_once, str(rules.root))
+        if self._local is not None:
+            self._local.take_turns(self._turns)
         self._checkpointer.streak.newest_step = self._durable_step
         if self._resumed is not None and self._resumed.took_s is not None:
             self._checkpointer.took_s.append(self._resumed.took_s)
@@ -205,11 +209,14 @@ class Saves:
 
     def flush(self, limit_s: Callable[[], float | None], gone: Gone | None) -> bool:
         """Do so at the end of a run; the arguments are those of ``trainer_hooks.flush.flush``."""
-        return flush(self._checkpointer, limit_s, gone)
+        try:
+            return flush(self._checkpointer, limit_s, gone)
+        finally:
+            self._turns.close()
 
     def hurry(self, *, is_hurried: bool) -> None:
-        """Delete no old checkpoints while a stop is in force. Any thread may call it."""
-        self._is_hurried = is_hurried
+        """While a stop is in force delete nothing, and wait for no turn. Any thread may call it."""
+        self._is_hurried = self._turns.is_hurried = is_hurried
         if self._retention is not None:
             self._retention.is_suspended = is_hurried
 

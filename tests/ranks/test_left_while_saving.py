@@ -95,7 +95,7 @@ def interrupt_all() -> None:
 @pytest.mark.parametrize(
     ("end", "who"),
     [
-        pytest.param(fail, [0, 1], id="bug on all"),
+        pytest.param(fail, [0, 1], id="bug on all", marks=pytest.mark.slow),
         pytest.param(fail, [0], id="bug on the host", marks=pytest.mark.slow),
         pytest.param(fail, [1], id="bug on another", marks=pytest.mark.slow),
         pytest.param(leave, [0, 1], id="exit on all", marks=pytest.mark.slow),

@@ -53,6 +53,7 @@ class Tiny:
     checkpoint_dir: Path
     log_dir: Path
     local: LocalSaves | None = None
+    writers_at_once: int | None = None
     checkpoint_url: str | None = None
     """Instead of the directory."""
     steps: int = 30
@@ -109,6 +110,7 @@ class Tiny:
             checkpoint_dir=self.checkpoint_url or self.checkpoint_dir,
             save_every=self.save_every,
             local=self.local,
+            writers_at_once=self.writers_at_once,
             always_stop=self.always_stop,
             health=self.health,
             agreement=self.agreement,

@@ -147,6 +147,7 @@ def test_it_is_said_once_more_when_a_run_ends_in_saves_that_failed(
         ({"checkpoint_dir": "ftp://host/run"}, "is in no store that is known"),
         ({"checkpoint_dir": Path("s3://bucket/run")}, "was a URL before it became a Path"),
         ({"keep": 0}, "at least the last checkpoint is kept"),
+        ({"writers_at_once": 0}, "writers_at_once counts ranks, or is None: 0"),
         ({"verify": "some"}, r"verify is one of \['sizes', 'all'\], not 'some'"),
     ],
 )

@@ -22,6 +22,7 @@ from trainer_hooks.checkpoint.layout import is_shard
 from trainer_hooks.checkpoint.manifest import FileEntry, digest_of
 from trainer_hooks.checkpoint.parts import PartedStream
 from trainer_hooks.checkpoint.place import ObjectPlace, Place
+from trainer_hooks.checkpoint.turns import ALL_AT_ONCE, Turns
 from trainer_hooks.errors import CheckpointError
 
 
@@ -122,9 +123,15 @@ class _DigestingBucket(FileSystem):
 
 
 class DigestingWriter(FileSystemWriter):
-    """Writes one rank's shards and ``.metadata``; ``files`` then names what it has written."""
+    """Writes one rank's shards and ``.metadata``; ``files`` then names what it has written.
 
-    def __init__(self, directory: Place) -> None:
+    Args:
+        directory: The save's.
+        turns: In which the ranks of this node write their shards.
+    """
+
+    def __init__(self, directory: Place, turns: Turns = ALL_AT_ONCE) -> None:
+        self._turns = turns
         is_file_system = isinstance(directory, Path)
         super().__init__(
             directory if isinstance(directory, Path) else "",
@@ -154,7 +161,8 @@ class DigestingWriter(FileSystemWriter):
             OSError: The disk is full, say.
         """
         try:
-            written: Future[list[WriteResult]] = super().write_data(plan, planner)
+            with self._turns.turn():
+                written: Future[list[WriteResult]] = super().write_data(plan, planner)
         except RuntimeError as error:
             # torch's writer ends its file even then, and complains of the file it finds instead.
             if isinstance(error.__context__, OSError):

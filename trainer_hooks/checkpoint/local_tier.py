@@ -31,6 +31,7 @@ from trainer_hooks.checkpoint.resume import ResumePoint
 from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.streak import Streak
+from trainer_hooks.checkpoint.turns import Turns
 from trainer_hooks.errors import CheckpointError, ConfigError
 from trainer_hooks.placing import pieces_of
 from trainer_hooks.state import Snapshot, TrainState
@@ -94,6 +95,10 @@ class LocalTier:
         tensors = {name: local_part(tensor) for name, tensor in snapshot.tensors.items()}
         placing = [snapshot.placing, pieces_of(snapshot.tensors)]
         self._checkpointer.save(replace(snapshot, tensors=tensors, placing=placing))
+
+    def take_turns(self, turns: Turns) -> None:
+        """Write in turns with the other ranks of this node, from the next save on."""
+        self._checkpointer.turns = turns
 
     def wait(self) -> None:
         """Wait until no local save is in flight."""

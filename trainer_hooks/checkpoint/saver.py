@@ -28,6 +28,7 @@ from trainer_hooks.checkpoint.rank_state import write_rank_state
 from trainer_hooks.checkpoint.removal import discard
 from trainer_hooks.checkpoint.staging import open_stager, stage
 from trainer_hooks.checkpoint.streak import Streak
+from trainer_hooks.checkpoint.turns import ALL_AT_ONCE
 from trainer_hooks.checkpoint.vote import Vote
 from trainer_hooks.checkpoint.votes import Votes
 from trainer_hooks.clock import seconds_left
@@ -80,6 +81,8 @@ class Checkpointer:
         self.votes = Votes(world, self._timeout)
         self._finishing: threading.Thread | None = None
         self.on_commit = lambda: None
+        self.turns = ALL_AT_ONCE
+        """In which the ranks of this node write."""
         self.last: SaveInFlight | None = None
         """The newest save of this attempt, in flight or ended."""
         self.last_committed: SaveName | None = None
@@ -157,7 +160,7 @@ class Checkpointer:
     def _begin(self, name: SaveName, snapshot: Snapshot, began_s: float) -> None:
         """Stage the tensors, and leave the rest to a thread."""
         directory = self._root / str(name)
-        save = SaveInFlight(name, directory, DigestingWriter(directory), began_s)
+        save = SaveInFlight(name, directory, DigestingWriter(directory, self.turns), began_s)
         durable = stage(snapshot, save.writer, self._stager, self._world.group)
         self.stall_s = time.monotonic() - began_s
         self._finishing = threading.Thread(
