@@ -16,6 +16,22 @@ Gone = Callable[[], frozenset[int]]
 """Returns the ranks that have ended: nobody waits for them."""
 
 
+def wait_for_last(checkpointer: Checkpointer) -> None:
+    """Wait for the save in flight before the next one, and say so: the training waits as well."""
+    last = checkpointer.last
+    if last is None or last.ended.is_set():
+        return
+    began_s = time.monotonic()
+    checkpointer.wait(None)
+    log.warning(
+        "the save of step %d was in flight as the next was due: training has waited %.1f s for it, "
+        "and %s",
+        last.name.step,
+        time.monotonic() - began_s,
+        "it is committed" if last.is_committed else "it has failed",
+    )
+
+
 def wait_in_time(checkpointer: Checkpointer, limit_s: Callable[[], float | None]) -> bool:
     """Wait until no save is in flight, at most until an instant that may change meanwhile.
 

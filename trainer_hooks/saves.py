@@ -16,7 +16,7 @@ from trainer_hooks.checkpoint.tries import note_survived
 from trainer_hooks.checkpoint.turns import Turns
 from trainer_hooks.checkpoint.verified import Verified
 from trainer_hooks.data import ResumableSampler
-from trainer_hooks.flush import Gone, flush, wait_in_time
+from trainer_hooks.flush import Gone, flush, wait_for_last, wait_in_time
 from trainer_hooks.one_model import OneModel
 from trainer_hooks.recorder import Recorder
 from trainer_hooks.save_rules import SaveRules
@@ -186,7 +186,7 @@ class Saves:
             return
         began = self._recorder.now()
         self._cadence.reach(step)
-        self._checkpointer.wait(None)  # one is in flight at most, and waiting for it is no stall
+        wait_for_last(self._checkpointer)  # one is in flight at most; this is no stall
         if self._local is not None:
             self._local.wait()
         waited_s = self._recorder.now() - began

@@ -1,8 +1,10 @@
 """A save that fails on one rank fails on all, without a hang, and the next one works."""
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,8 @@ from tests.support.waiting import wait_until
 from trainer_hooks import TrainerHooks, latest_committed
 from trainer_hooks.checkpoint import rank_state, saver
 from trainer_hooks.checkpoint.layout import saves
-from trainer_hooks.checkpoint.manifest import FileEntry
+from trainer_hooks.checkpoint.manifest import FileEntry, write_manifest
+from trainer_hooks.checkpoint.saver import Checkpointer
 
 pytestmark = pytest.mark.ranks
 
@@ -76,6 +79,49 @@ def test_nothing_scrolls_past_when_five_saves_in_a_row_fail(tiny: Tiny, tmp_path
         ) in job.log(rank)
         assert "saves work again, after 5 that failed" in job.log(rank)
     assert [name.step for name in saves(tiny.checkpoint_dir)] == [45, 40, 10, 5]
+
+
+@pytest.mark.slow
+def test_saves_come_one_after_the_other_when_each_outlasts_the_interval(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    """All are committed, the next waits on every rank, and each wait is said."""
+    in_flight = tmp_path / "in_flight"
+
+    def slow(rank: int) -> None:
+        begin, wait = Checkpointer._begin, Checkpointer.wait
+        mine, is_due = in_flight / str(rank), threading.Event()
+
+        def noted(*arguments: Any) -> None:  # noqa: ANN401 - the original's
+            mine.mkdir(parents=True)  # fails where the one before is still there
+            is_due.clear()
+            begin(*arguments)
+
+        def due(checkpointer: Checkpointer, deadline_s: float | None) -> bool:
+            if deadline_s is None:  # not as the run ends, when there is no next one
+                is_due.set()
+            return wait(checkpointer, deadline_s)
+
+        def lagging(directory: Path, *arguments: Any) -> None:  # noqa: ANN401 - as above
+            if "step_000000040" not in directory.name:
+                assert is_due.wait(60)
+            write_manifest(directory, *arguments)
+            mine.rmdir()
+
+        Checkpointer._begin = noted  # type: ignore[method-assign, assignment]
+        Checkpointer.wait = due  # type: ignore[method-assign, assignment]
+        saver.write_manifest = lagging  # type: ignore[attr-defined, assignment]
+
+    run = replace(tiny, before_steps=slow, step_s=0.001, steps=40)
+    job = start_ranks(2, run.train, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0) + job.log(1)
+    assert [name.step for name in saves(tiny.checkpoint_dir)] == [40, 30, 20, 10]
+    for rank in range(2):
+        assert steps_done(tiny.log_dir, rank) == [*range(40)]
+        for step in (10, 20, 30):
+            said = f"the save of step {step} was in flight as the next was due: training has waited"
+            assert said in job.log(rank)
+        assert job.log(rank).count("s for it, and it is committed") == 3
 
 
 def test_no_save_starts_when_the_directory_is_taken_away(tiny: Tiny, tmp_path: Path) -> None:
