@@ -15,6 +15,7 @@ class Hearing:
     Args:
         on_news: Called whenever ``pending()`` has changed, from the thread that has heard of it.
         on_orphaned: As for ``StopListener``.
+        on_awake: Likewise.
 
     Raises:
         LauncherGoneError: The launcher has died before this rank began.
@@ -22,12 +23,19 @@ class Hearing:
     """
 
     def __init__(
-        self, on_news: Callable[[], None], on_orphaned: Callable[[float], None] = lambda _: None
+        self,
+        on_news: Callable[[], None],
+        on_orphaned: Callable[[float], None] = lambda _: None,
+        on_awake: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_news = on_news
         grace_s = told_grace_s()
         self._listener = StopListener(
-            on_news, launcher=open_launcher(), grace_s=grace_s, on_orphaned=on_orphaned
+            on_news,
+            launcher=open_launcher(),
+            grace_s=grace_s,
+            on_orphaned=on_orphaned,
+            on_awake=on_awake,
         )
         self._requests: RequestFollower | None = None
 

@@ -191,7 +191,7 @@ class Run:
         return 0.0 if self.outcome.at_stop is AtStop.NONE else self.guard.leave_by_s()
 
     def _meet(self) -> None:
-        self._hearing = Hearing(self._on_news, self.guard.arm_for_good)
+        self._hearing = Hearing(self._on_news, self.guard.arm_for_good, self.pace.note_alive)
         self.world = World.connect()
         self.departure = Departure(self.world)
         self._lifeline = Lifeline(self.world, self._on_peer_lost)

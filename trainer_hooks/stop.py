@@ -54,12 +54,13 @@ class StopListener:
         grace_s: How long a stop signal leaves; None if nobody knows.
         on_orphaned: Called from the listener's thread when the launcher has died, with the instant
             on CLOCK_BOOTTIME by which this process has to be gone. Nobody can take that back.
+        on_awake: Called from the listener's thread every second, if only it runs.
 
     Raises:
         ConfigError: ``REPRIEVE_NOTICE_URL`` is no URL.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whom it tells what, once and by name
         self,
         on_news: Callable[[], None],
         *,
@@ -67,7 +68,9 @@ class StopListener:
         launcher: int | None = None,
         grace_s: float | None = None,
         on_orphaned: Callable[[float], None] = lambda _: None,
+        on_awake: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_awake = on_awake
         self._grace_s = grace_s
         self._on_orphaned = on_orphaned
         self._signalled_s: float | None = None
@@ -124,6 +127,7 @@ class StopListener:
             poll.register(self._launcher, select.POLLIN)
         events: INotify | None = None
         while not self._closing.is_set():
+            self._on_awake()
             if events is None:
                 events = self._watch_directory()
                 if events is not None:

@@ -31,7 +31,7 @@ class Weather:
     def __init__(
         self, url: str, chance: random.Random, absences: Sequence[str], own: Sequence[str] = ()
     ) -> None:
-        self._url = url
+        self.url = url
         self._chance = chance
         self._absences = absences
         self._kinds = (*FaultKind, *own)
@@ -52,4 +52,4 @@ class Weather:
         if kind == FaultKind.ANSWER:
             path = self._chance.choice(self._absences)
             fields |= {"count": 1, "status": 404, "body": "no such thing", "path_prefix": path}
-        await control(self._url, "fault", **fields)
+        await control(self.url, "fault", **fields)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer_hooks.pace import Pace
+from trainer_hooks.pace import STILL_S, Pace
 
 
 class Clock:
@@ -58,3 +58,37 @@ def test_step_counts_when_it_takes_longer_than_any_before(clock: Clock) -> None:
     assert counted.step_s == 1.0
     clock.now += 20.0
     assert counted.step_s == 20.0
+
+
+def alive_for(counted: Pace, clock: Clock, seconds: int) -> None:
+    """Let time pass in a process that runs."""
+    for _ in range(seconds):
+        clock.now += 1.0
+        counted.note_alive()
+
+
+def test_time_that_the_process_stood_still_is_no_step_when_it_runs_again(clock: Clock) -> None:
+    """Or a notice that comes with the first breath would find no time for a save."""
+    counted = Pace(clock)
+    counted.note_alive()
+    clock.step(counted, 1.0)
+    counted.begin()
+    alive_for(counted, clock, 2)
+    clock.now += 3600.0
+    assert counted.step_s == 2.0 + STILL_S  # whoever asks first, before anybody has seen it alive
+    alive_for(counted, clock, 3)
+    assert counted.step_s == pytest.approx(2.0 + STILL_S + 2.0)  # the first second was the rest
+    counted.end()
+    assert counted.step_s == pytest.approx(9.0)
+    clock.step(counted, 0.5)
+    assert counted.step_s == pytest.approx(9.0 - 0.02 * 8.5)
+
+
+def test_long_step_counts_when_the_process_runs_meanwhile(clock: Clock) -> None:
+    """An evaluation of ten minutes is a step of ten minutes."""
+    counted = Pace(clock)
+    counted.note_alive()
+    clock.step(counted, 1.0)
+    counted.begin()
+    alive_for(counted, clock, 600)
+    assert counted.step_s == 600.0
