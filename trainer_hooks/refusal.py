@@ -6,8 +6,9 @@ import sysconfig
 import traceback
 from pathlib import Path
 
+from trainer_hooks.errors import UntrustedFileError
 from trainer_hooks.results import RESULT_DIR_VARIABLE
-from trainer_hooks.untrusted import shortened
+from trainer_hooks.untrusted import read_plain_file, shortened
 
 log = logging.getLogger(__name__)
 
@@ -15,6 +16,9 @@ _PATHS = sysconfig.get_paths()
 _NOT_THE_USERS = ("<", str(Path(__file__).parent), *(_PATHS[p] for p in ("stdlib", "purelib")))
 _LIMIT = 600
 """Characters of a reason that the launcher repeats."""
+
+_MAX_BYTES = 64 * 1024
+"""A reason is a line; the user's own message is in it, whatever that holds."""
 
 
 def say_why(error: BaseException) -> None:
@@ -35,7 +39,11 @@ def say_why(error: BaseException) -> None:
 def first_refusal(directory: Path) -> str | None:
     """Return what the first of this node's ranks that was refused has said; None if none was."""
     for path in sorted(directory.glob("local_rank_*.refusal")):
-        return shortened(path.read_text(encoding="utf-8", errors="replace").strip(), _LIMIT)
+        try:
+            said = read_plain_file(path, max_bytes=_MAX_BYTES)
+        except (OSError, UntrustedFileError) as fault:  # it is no reason to end otherwise
+            return shortened(f"{path.name} cannot be read: {fault}", _LIMIT)
+        return shortened(said.decode(errors="replace").strip(), _LIMIT)
     return None
 
 
@@ -43,7 +51,8 @@ def _leave(directory: Path, said: str) -> None:
     local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     path = directory / f"local_rank_{local_rank:03d}.refusal"
     temporary = path.with_suffix(".part")
-    temporary.write_text(f"rank {os.environ.get('RANK', '0')}: {said}\n", encoding="utf-8")
+    text = f"rank {os.environ.get('RANK', '0')}: {shortened(said, _LIMIT)}\n"
+    temporary.write_text(text, encoding="utf-8", errors="replace")
     temporary.replace(path)
 
 

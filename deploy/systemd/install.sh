@@ -11,7 +11,7 @@ usage: install.sh [--wheel FILE] [--extras NAMES] [--python PROGRAM] [--no-start
                     around this script is installed, with what requirements/locked names by hash
   --extras NAMES    of aws, gcp, logind; with a comma in between
   --python PROGRAM  Python 3.11 or newer, outside of home directories (python3)
-  --no-start        install, and start nothing
+  --no-start        install, and start nothing: in an image that is being built, too
 
 pip's own variables count: PIP_INDEX_URL for a mirror, PIP_NO_INDEX=1 with PIP_FIND_LINKS for none.
 
@@ -40,6 +40,10 @@ done
 
 [ "$(id -u)" = 0 ] || refuse "only root can install it"
 command -v systemctl >/dev/null || refuse "this machine has no systemd"
+# A container, or an image that is being built, has the files of systemd and no manager.
+booted() { [ -d /run/systemd/system ]; }
+booted || [ "$start" = no ] ||
+    refuse "systemd does not run here, so nothing can be started: --no-start installs for the next boot"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     refuse "$python is no Python 3.11 or newer; name one with --python"
 interpreter=$("$python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
@@ -87,7 +91,7 @@ put tmpfiles.conf /etc/tmpfiles.d/reprieve.conf
 [ -e "$settings" ] || put watcher.toml "$settings"
 systemd-sysusers reprieve.conf
 systemd-tmpfiles --create reprieve.conf
-systemctl daemon-reload
+! booted || systemctl daemon-reload
 
 # 3. The switch is one rename; a folder that was installed by hand is kept aside.
 # systemd tries again for ever, so its own answer to `restart` does not say whether it runs.
@@ -110,7 +114,12 @@ fi
 switch "$release"
 trap - EXIT
 if [ "$start" = no ]; then
-    echo "installed in $release; systemctl enable --now reprieve-watcher starts it"
+    units="run-reprieve-trainers.mount run-reprieve-requests.mount reprieve-watcher"
+    if booted; then
+        echo "installed in $release; to start it: systemctl enable --now $units"
+    else
+        echo "installed in $release; to have it started at boot: systemctl enable $units"
+    fi
     exit 0
 fi
 systemctl --quiet enable run-reprieve-trainers.mount run-reprieve-requests.mount reprieve-watcher

@@ -30,10 +30,12 @@ if [ -e /run/reprieve/notice.json ] && [ "$force" = no ]; then
     exit 78
 fi
 
+booted() { [ -d /run/systemd/system ]; }
 units=/etc/systemd/system
 watcher="reprieve-watcher.service run-reprieve-trainers.mount run-reprieve-requests.mount"
 for unit in $watcher; do
-    systemctl --quiet disable --now "$unit" 2>/dev/null || true
+    systemctl --quiet disable "$unit" 2>/dev/null || true
+    ! booted || systemctl --quiet stop "$unit" 2>/dev/null || true
     rm -f "$units/$unit"
 done
 # Running jobs go on; without their template they are not started again.
@@ -46,5 +48,5 @@ rm -f /run/reprieve/notice.json /run/reprieve/.notice.json.new
 rm -f /run/reprieve/state.json /run/reprieve/.state.json.new
 rm -rf /opt/reprieve /opt/reprieve-releases
 [ "$purge" = no ] || rm -rf /etc/reprieve
-systemctl daemon-reload
+! booted || systemctl daemon-reload
 echo "the watcher is gone"

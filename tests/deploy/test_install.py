@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +93,30 @@ def test_watcher_runs_when_it_is_installed_and_a_notice_outlasts_an_upgrade(vm: 
     left = "ls -d /opt/reprieve* /etc/systemd/system/*reprieve* /run/reprieve/notice.json"
     assert vm.shell(f"{left} 2>/dev/null | grep -v whl")[1] == ""
     assert vm.shell("ls /etc/reprieve/watcher.toml /run/reprieve")[0] == 0
+
+
+def test_files_are_there_and_gone_where_systemd_does_not_run(tmp_path: Path) -> None:
+    """In a container, or an image that is being built: nothing is started, and that is said."""
+    (tmp_path / "image").mkdir()
+    with machine(tmp_path / "image") as image:
+        shutil.copytree(FILES, image.root / "opt/deploy")
+        shutil.copy(wheels.built(tmp_path), image.root / "opt")
+        image.write("opt/python", PYTHON, 0o755)
+        pip = "PIP_NO_INDEX=1 PIP_NO_DEPS=1 PIP_NO_CACHE_DIR=1"
+        command = f"{pip} /opt/deploy/install.sh --python /opt/python --wheel /opt/reprieve-0*.whl"
+        status, said = image.run_unbooted("sh", "-c", command)
+        assert (status, "--no-start installs for the next boot" in said) == (78, True), said
+        status, said = image.run_unbooted("sh", "-c", f"{command} --no-start")
+        assert status == 0, said
+        assert "to have it started at boot: systemctl enable" in said
+        asked = "/opt/reprieve/bin/reprieve-watcher --version && systemctl enable reprieve-watcher"
+        status, said = image.run_unbooted("sh", "-c", asked)
+        assert (status, "reprieve-watcher 0." in said) == (0, True), said
+        unit = image.root / "etc/systemd/system/reprieve-watcher.service"
+        wanted = image.root / "etc/systemd/system/multi-user.target.wants/reprieve-watcher.service"
+        assert unit.is_file()
+        assert wanted.is_symlink()
+        status, said = image.run_unbooted("/opt/deploy/uninstall.sh")
+        assert (status, "the watcher is gone" in said) == (0, True), said
+        assert not unit.exists()
+        assert not wanted.is_symlink()

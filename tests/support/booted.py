@@ -90,6 +90,24 @@ class Booted:
         source = [(ROOT / name, f"/opt/source/{name}") for name in _SOURCE]
         return [(packages, "/opt/packages"), *source]
 
+    def run_unbooted(self, *command: str) -> tuple[int, str]:
+        """Run a command in it as in a container, or an image that is built: nothing is booted."""
+        done = subprocess.run(
+            [
+                *("systemd-nspawn", "--register=no", "--keep-unit", "--quiet", "--pipe"),
+                *("--as-pid2", "--private-network", f"--directory={self.root}"),
+                *(f"--bind-ro={source}:{target}" for source, target in self.binds()),
+                *command,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        return done.returncode, done.stdout
+
     def run(self, *command: str) -> str:
         """Run a command in it."""
         done = subprocess.run(

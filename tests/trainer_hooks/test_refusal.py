@@ -1,5 +1,6 @@
 """Why a rank's set-up is wrong: one line, with the place in the user's program."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,31 @@ def test_rank_is_refused_all_the_same_when_the_launcher_cannot_be_told(
     say_why(ConfigError("no such directory"))
     assert "ConfigError: no such directory" in caplog.text
     assert "the launcher cannot be told why" in caplog.text
+
+
+@pytest.mark.parametrize("what", ["fifo", "directory", "link", "huge"])
+def test_launcher_says_so_when_the_reason_cannot_be_read(tmp_path: Path, what: str) -> None:
+    """It ends as it would have: it waits for nobody, and takes in no gigabytes."""
+    path = tmp_path / "local_rank_000.refusal"
+    match what:
+        case "fifo":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "link":
+            path.symlink_to("/etc/passwd")
+        case _:
+            with path.open("wb") as file:
+                file.truncate(2**33)
+    assert "local_rank_000.refusal cannot be read" in str(first_refusal(tmp_path))
+
+
+def test_reason_is_a_line_when_the_users_message_is_a_book(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its middle is left out, in what is left for the launcher too."""
+    refused(monkeypatch, 0, "no " * 100_000 + "\ud800 end")
+    said = first_refusal(results)
+    assert said is not None
+    assert len(said) < 700
+    assert (results / "local_rank_000.refusal").stat().st_size < 1000

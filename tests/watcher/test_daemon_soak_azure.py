@@ -25,11 +25,9 @@ back. That is meant, and would be counted twice."""
 def event(kind: str, number: int) -> Course:
     """Return an event of this machine that disappears; each has another id."""
     event_id = f"{number:08X}-0000-0000-0000-000000000000"
-    return Course(
-        ("event", {"event_id": event_id, "type": kind}),
-        ("event_end", {"event_id": event_id}),
-        RENAMING,
-    )
+    said: dict[str, object] = {"event_id": event_id}
+    begin = ("event", {**said, "type": kind})
+    return Course(begin, ("event_end", said), RENAMING, is_corrected=True)
 
 
 async def test_nothing_grows_and_no_event_is_lost_in_50000_polls(

@@ -2,17 +2,26 @@
 
 import json
 import math
+import os
+import stat
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, BinaryIO
 
 from watcher.drill.course import Course
 from watcher.errors import ConfigError, StartFailed, escaped
 
 SCHEMA = 1
+MOST = 100_000
+"""Drills that are read, the last ones: one a day on each of a hundred nodes for three years."""
+
+MAX_LINE_BYTES = 64 * 1024
+"""Of a report of a drill, which has about one."""
+
 _DAMAGE = (ValueError, TypeError, KeyError, RecursionError, OverflowError)
 
 
@@ -68,21 +77,31 @@ def read(path: Path) -> tuple[list[Past], int]:
     """Return the drills in the file, the oldest first, and how many lines were none.
 
     Raises:
-        ConfigError: There is no such file.
+        ConfigError: There is no such file, or it is no file of lines.
     """
+    found: deque[Past] = deque(maxlen=MOST)
+    odd = 0
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        with _opened(path) as file:
+            while line := file.readline(MAX_LINE_BYTES):
+                try:
+                    found.append(_past(json.loads(line)))
+                except _DAMAGE:
+                    odd += 1  # cut off by a full disk, or somebody's note
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; `drill --history {path}` begins one") from (
             error
         )
-    found, odd = [], 0
-    for line in lines:
-        try:
-            found.append(_past(json.loads(line)))
-        except _DAMAGE:
-            odd += 1  # cut off by a full disk, or somebody's note
     return sorted(found, key=lambda one: one.at), odd
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file, and nothing that never ends or waits for somebody who writes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ConfigError(f"{path} is no file of drills")
+    return os.fdopen(descriptor, "rb")
 
 
 def _past(said: Mapping[str, Any]) -> Past:

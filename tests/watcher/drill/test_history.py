@@ -1,6 +1,7 @@
 """Drills that are kept: what is read again, and what it comes to over months."""
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.courses import SURVIVED
-from watcher.drill.history import add, document, read, table, told
+from watcher.drill.history import MAX_LINE_BYTES, add, document, read, table, told
 from watcher.errors import ConfigError, StartFailed
 
 AT = datetime(2026, 10, 30, 10, 5, 6, tzinfo=UTC)
@@ -92,3 +93,29 @@ def test_file_has_to_be_there_to_be_read_and_its_place_to_be_written(tmp_path: P
         read(tmp_path / "none")
     with pytest.raises(StartFailed, match="is not kept"):
         add(tmp_path / "none" / "drills.jsonl", "node-7", SURVIVED, AT)
+
+
+@pytest.mark.parametrize("what", ["/dev/zero", "fifo", "directory"])
+def test_what_is_no_file_is_refused_and_not_read_for_ever(tmp_path: Path, what: str) -> None:
+    """Nor is somebody waited for who may never write."""
+    path = Path(what) if what.startswith("/") else tmp_path / what
+    if what == "fifo":
+        os.mkfifo(path)
+    if what == "directory":
+        path.mkdir()
+    with pytest.raises(ConfigError, match="is no file of drills"):
+        read(path)
+
+
+def test_line_without_end_is_passed_over_and_the_last_drills_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of gigabytes takes no memory of gigabytes."""
+    monkeypatch.setattr("watcher.drill.history.MOST", 2)
+    path = tmp_path / "drills.jsonl"
+    path.write_bytes(b"x" * (3 * MAX_LINE_BYTES) + b"\n")
+    for number in range(3):
+        add(path, f"node-{number}", SURVIVED, AT.replace(minute=number))
+    drills, odd = read(path)
+    assert [one.node for one in drills] == ["node-1", "node-2"]
+    assert odd == 4  # as many pieces as it was read in
