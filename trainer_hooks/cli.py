@@ -21,7 +21,7 @@ from trainer_hooks.interrupted import end_interrupted
 from trainer_hooks.launch.command import add_launch, run_launch, split
 from trainer_hooks.launch.exit_codes import EXIT_CONFIG
 from trainer_hooks.resume_check.command import add_verify_resume, run_verify_resume
-from trainer_hooks.unbuffered import UnbufferedHandler
+from trainer_hooks.unbuffered import UnbufferedHandler, occupy_standard_descriptors
 from trainer_hooks.untrusted import harmless
 from trainer_hooks.waste.plan_flags import add_plan_command
 from trainer_hooks.waste.report_command import add_report_command, run_report
@@ -34,6 +34,7 @@ FAILED = 1
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code, or by the signal that has interrupted it."""
+    occupy_standard_descriptors()
     try:
         sys.exit(run(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:

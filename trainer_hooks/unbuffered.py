@@ -10,6 +10,18 @@ import os
 _STDERR = 2
 
 
+def occupy_standard_descriptors() -> None:
+    """Put /dev/null where a standard descriptor is closed. A program calls it before all else.
+
+    Or a file or a socket that it opens later becomes its standard error, and the log goes there.
+    """
+    for descriptor in range(_STDERR + 1):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest that is free: this one
+
+
 class UnbufferedHandler(logging.Handler):
     """Writes each line to standard error by itself."""
 

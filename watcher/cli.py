@@ -75,6 +75,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
+    console.occupy_standard_descriptors()
     sys.exit(_dispatch(argv))
 
 

@@ -8,6 +8,18 @@ import sys
 from watcher.errors import ConfigError
 
 
+def occupy_standard_descriptors() -> None:
+    """Put /dev/null where a standard descriptor is closed. A program calls it before all else.
+
+    Or a file or a socket that it opens later becomes its standard error, and the log goes there.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest that is free: this one
+
+
 def show(text: str) -> None:
     """Write to standard output, at once; what its encoding lacks, such as a file's name, escaped.
 

@@ -1,5 +1,6 @@
 """Log lines of a signal handler, in the middle of another one."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -46,3 +47,18 @@ def test_line_is_written_whole_when_the_pipe_takes_it_in_pieces() -> None:
     with logging_process() as process:
         assert process.stderr is not None
         assert process.stderr.read() == "x" * 100000 + "\n"
+
+
+def test_log_is_no_file_of_ours_when_standard_error_was_closed_at_the_start(tmp_path: Path) -> None:
+    """Nor are the ranks', whose standard streams are the launcher's."""
+    script, seen = tmp_path / "script.py", tmp_path / "seen"
+    script.write_text(
+        "import os, pathlib, sys\n"
+        "seen = [os.readlink(f'/proc/{os.getppid()}/fd/{number}') for number in range(3)]\n"
+        "pathlib.Path(sys.argv[1]).write_text(' '.join(seen))\n"
+    )
+    launcher = Path(sys.executable).with_name("reprieve-trainer")
+    command = f"exec {launcher} launch --nproc-per-node=1 {script} {seen} <&- >&- 2>&-"
+    environment = os.environ | {"REPRIEVE_RUN_DIR": str(tmp_path)}
+    assert subprocess.run(["sh", "-c", command], env=environment, check=False).returncode == 0
+    assert seen.read_text() == "/dev/null /dev/null /dev/null"

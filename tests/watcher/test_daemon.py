@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -252,3 +253,23 @@ async def test_daemon_refuses_to_start_when_the_run_directory_is_missing(
     assert await watcher.process.wait() == os.EX_CONFIG
     assert f"{tmp_path}/missing" in watcher.log
     assert "--run-dir" in watcher.log
+
+
+async def test_log_is_no_file_of_ours_when_standard_error_was_closed_at_the_start(
+    run_dir: Path, cloud: str
+) -> None:
+    """Or its lines would go into whatever is opened first: a socket, or the flag."""
+    run = f"-m watcher run --cloud=aws --metadata-endpoint={cloud} --run-dir={run_dir}"
+    process = await asyncio.create_subprocess_shell(
+        f"exec {sys.executable} {run} --listen=127.0.0.1:0 <&- >&- 2>&-",
+        cwd=Path(__file__).parents[2],
+    )
+    standard = [Path(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
+    flag = run_dir / "notice.json"
+    await control(cloud, "notice")
+    await eventually(flag.exists)
+    assert [str(one.readlink()) for one in standard] == [os.devnull] * 3
+    assert json.loads(flag.read_text())["kind"] == "preemption"
+    process.terminate()
+    async with asyncio.timeout(20):
+        assert await process.wait() == 0
