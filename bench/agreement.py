@@ -25,6 +25,7 @@ from time import monotonic
 from lab.agreeing import OPERATIONS_LIMIT, RankRound, agree_in_rounds
 from lab.intervals import Interval, median_interval
 from lab.machine import machine
+from lab.sizes import parsed
 from stop_check import figures_of, measure, table
 
 SIZES = (64, 256, 1024)
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument(
         "--step-rounds", type=int, default=200, metavar="N", help="of the stop check (%(default)s)"
     )
-    arguments = parser.parse_args()
+    arguments = parsed(parser, sizes=(64, 1024), rounds=5, step_rounds=50)
     if min(arguments.rounds, arguments.step_rounds, *arguments.sizes) < 1:
         parser.error("every number has to be at least 1")
     figures = {}

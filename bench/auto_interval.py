@@ -29,6 +29,7 @@ import torch
 from lab.intervals import SEED
 from lab.machine import machine
 from lab.ranks import Ranks
+from lab.sizes import parsed
 from lab.stand_in import Life, live, waste_ratio, without_restarts
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--interruptions", type=int, default=5, help="real ones (%(default)s)")
     parser.add_argument("--mtbi-s", type=float, default=15.0, help="in the mean (%(default)s)")
     parser.add_argument("--virtual", type=int, default=5000, help="virtual ones (%(default)s)")
-    options = parser.parse_args(arguments)
+    options = parsed(parser, arguments, interruptions=3, mtbi_s=8.0, virtual=1000)
     logging.disable(logging.WARNING)  # that it is interrupted is no news here
     draw = np.random.default_rng(SEED).exponential
     gaps_s = [float(gap_s) for gap_s in draw(options.mtbi_s, options.interruptions)]

@@ -29,6 +29,7 @@ import numpy as np
 from lab.intervals import Interval, median_interval, ratio_interval
 from lab.machine import machine
 from lab.nodes import Node, nodes
+from lab.sizes import parsed
 from lab.ticking import TickingHandler
 from rich.progress import Progress
 
@@ -83,7 +84,7 @@ def main() -> None:
     add = parser.add_argument
     add("--nodes", type=int, default=10, metavar="N", help="instances at a time (%(default)s)")
     add("--notices", type=int, default=32, metavar="N", help="for each of them (%(default)s)")
-    arguments = parser.parse_args()
+    arguments = parsed(parser, notices=6)
     if min(arguments.nodes, arguments.notices) < 1:
         parser.error("--nodes and --notices have to be at least 1")
     samples = asyncio.run(measure(arguments.nodes, arguments.notices))

@@ -37,6 +37,7 @@ from lab.ahead import get_ahead
 from lab.busy import busy_cores
 from lab.intervals import least_percentile, median_interval, ratio_interval
 from lab.machine import machine
+from lab.sizes import parsed
 from lab.vm import EVENT, NONE, POLLS_S, Vm, running_vm
 from rich.progress import Progress
 
@@ -70,7 +71,7 @@ def main() -> None:
     add = parser.add_argument
     add("--flips", type=int, default=300, metavar="N", help="idle, and again busy (%(default)s)")
     add("--held", type=int, default=20, metavar="N", help="of them, for the polls (%(default)s)")
-    arguments = parser.parse_args()
+    arguments = parsed(parser, flips=24, held=4)
     if not 1 <= arguments.held <= arguments.flips:
         parser.error("--held has to be at least 1, and --flips no less")
     is_ahead = get_ahead() and not stay_in_memory()

@@ -30,6 +30,7 @@ from statistics import median
 
 from lab.machine import machine
 from lab.modes import HASTY, Daemon, in_cluster, with_queue
+from lab.sizes import parsed
 from lab.waking import EVEN_LIMIT, slower_after_a_pause
 from rich.progress import Progress
 
@@ -103,7 +104,7 @@ def main() -> None:
     add = parser.add_argument
     add("--polls", type=int, default=50_000, metavar="N", help="for growth (%(default)s)")
     add("--idle", type=float, default=IDLE_S, metavar="S", help="for the core (%(default)s)")
-    arguments = parser.parse_args()
+    arguments = parsed(parser, polls=10_000, idle=20.0)
     if arguments.polls < 1000:
         parser.error("--polls has to be at least 1000, or nothing could have grown")
     measured = asyncio.run(measure(arguments.polls, arguments.idle))

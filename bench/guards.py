@@ -32,6 +32,7 @@ import torch.distributed as dist
 from lab.intervals import Interval, median_interval
 from lab.machine import machine
 from lab.ranks import Ranks
+from lab.sizes import parsed
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -93,7 +94,7 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=300, metavar="N", help="blocks of each (%(default)s)"
     )
-    rounds = parser.parse_args().rounds
+    rounds = parsed(parser, rounds=60).rounds
     if rounds < 1:
         parser.error("--rounds has to be at least 1")
     by_size = {size: figures_of(measure(size, rounds)) for size in SIZES}

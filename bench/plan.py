@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from lab.machine import machine
+from lab.sizes import parsed
 
 RUNS = 10_000
 GPU_HOURS = 1_000_000
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
-    options = parser.parse_args(arguments)
+    options = parsed(parser, arguments)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core, for what it starts too
     bare_s, _ = timed(0)
     played_s, plan = timed(options.runs)

@@ -42,6 +42,7 @@ from lab.busy import busy_cores
 from lab.cluster import ClusterNode, cluster
 from lab.intervals import least_percentile, median_interval, ratio_interval
 from lab.machine import machine
+from lab.sizes import parsed
 from rich.progress import Progress
 
 from watcher.memory_lock import stay_in_memory
@@ -113,7 +114,7 @@ def main() -> None:
     add = parser.add_argument
     add("--notices", type=int, default=100, metavar="N", help="idle, and again busy (%(default)s)")
     add("--idle", type=float, default=IDLE_S, metavar="S", help="the pause (%(default)s)")
-    arguments = parser.parse_args()
+    arguments = parsed(parser, notices=20, idle=5.0)
     if arguments.notices < 1:
         parser.error("--notices has to be at least 1")
     is_ahead = get_ahead() and not stay_in_memory()

@@ -30,6 +30,7 @@ from pathlib import Path
 import aiohttp
 from lab.machine import machine
 from lab.nodes import FLAG, watcher_process, watcher_program
+from lab.sizes import parsed
 from rich.progress import Progress
 
 ANSWERED_TARGET_S = 1.1
@@ -160,7 +161,7 @@ def main() -> None:
     add = parser.add_argument
     add("--each", type=int, default=3, metavar="N", help="times of each kind (%(default)s)")
     add("--silent", type=float, default=30.0, metavar="S", help="seconds away (%(default)s)")
-    arguments = parser.parse_args()
+    arguments = parsed(parser, each=1, silent=10.0)
     if arguments.each < 1 or arguments.silent <= 0:
         parser.error("--each has to be at least 1, and --silent more than 0")
     took_s = asyncio.run(measure(arguments.each, arguments.silent))

@@ -31,6 +31,7 @@ from typing import Any
 from lab.intervals import Interval, median_interval
 from lab.machine import machine
 from lab.moto import CREDENTIALS, REGION, moto_server
+from lab.sizes import parsed
 
 from watcher.aws.boto import LazyClient
 from watcher.aws.ec2 import Ec2
@@ -86,7 +87,7 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=3, metavar="N", help="bursts of ours (%(default)s)"
     )
-    rounds = parser.parse_args().rounds
+    rounds = parsed(parser, rounds=1).rounds
     if rounds < 1:
         parser.error("--rounds has to be at least 1")
     core = min(os.sched_getaffinity(0))

@@ -24,6 +24,7 @@ from time import perf_counter
 from lab.intervals import Interval, median_interval
 from lab.kube import TOKEN, kube_server
 from lab.machine import machine
+from lab.sizes import parsed
 
 from watcher.kube.client import KubeClient
 from watcher.kube.keys import NOTICE
@@ -58,7 +59,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="bursts (%(default)s)")
-    rounds = parser.parse_args().rounds
+    rounds = parsed(parser, rounds=1).rounds
     if rounds < 1:
         parser.error("--rounds has to be at least 1")
     core = min(os.sched_getaffinity(0))

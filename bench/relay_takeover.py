@@ -26,6 +26,7 @@ from typing import Any
 
 from lab.machine import machine
 from lab.moto import CREDENTIALS, REGION, moto_server
+from lab.sizes import parsed
 from relay_burst import warning
 
 from watcher.aws.boto import LazyClient
@@ -45,7 +46,7 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=3, metavar="N", help="relays that are killed (%(default)s)"
     )
-    rounds = parser.parse_args().rounds
+    rounds = parsed(parser, rounds=1).rounds
     if rounds < 1:
         parser.error("--rounds has to be at least 1")
     with moto_server(min(os.sched_getaffinity(0))) as url:

@@ -21,6 +21,7 @@ from statistics import median, quantiles
 from time import perf_counter_ns
 
 from lab.machine import machine
+from lab.sizes import parsed
 from torch.utils.data import DistributedSampler
 
 from trainer_hooks import ResumableSampler
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="(%(default)s)")
-    rounds = parser.parse_args(arguments).rounds
+    rounds = parsed(parser, arguments, rounds=500).rounds
     if rounds < 2:
         parser.error("--rounds has to be at least 2")
     peak_bytes(10, rounds)  # what is allocated once and for all is of no size

@@ -34,6 +34,7 @@ import torch.distributed as dist
 from lab.intervals import Interval, median_interval, ratio_interval
 from lab.machine import machine
 from lab.ranks import Ranks
+from lab.sizes import parsed
 
 from trainer_hooks import StepAgreement, StopListener
 from trainer_hooks.world import World
@@ -87,7 +88,7 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=500, metavar="N", help="blocks of each scheme (%(default)s)"
     )
-    rounds = parser.parse_args().rounds
+    rounds = parsed(parser, rounds=100).rounds
     if rounds < 1:
         parser.error("--rounds has to be at least 1")
     by_size = {size: figures_of(measure(size, rounds)) for size in SIZES}
