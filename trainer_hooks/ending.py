@@ -4,7 +4,8 @@ Where a program wants to leave by itself nothing here ends it; it reads the outc
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from trainer_hooks.clock import boottime_s
@@ -21,6 +22,7 @@ from trainer_hooks.outcome import RunOutcome
 from trainer_hooks.peer_lost import has_lost_peer
 from trainer_hooks.refusal import say_why
 from trainer_hooks.results import RankState
+from trainer_hooks.saves import Saves
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ class Standing(Protocol):
     """How a run stands, and what it has to do before its process ends."""
 
     guard: Guard
+    saves: Saves | None
+    """What it saves, once it has restored."""
 
     @property
     def outcome(self) -> RunOutcome:
@@ -66,6 +70,16 @@ class Ending:
         """End the process if it was preempted, and is to exit then."""
         if self._run.outcome.is_preempted and self._exits:
             exit_process(EXIT_PREEMPTED, is_save_abandoned=is_save_abandoned)
+
+    @contextmanager
+    def aloud(self) -> Iterator[None]:
+        """Say what is lost where somebody interrupts the end as well."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self._run.saves is not None and self._run.saves.is_saving:
+                log.critical("interrupted again: the save in flight is left uncommitted")
+            raise
 
     def note_failure(self, error: BaseException) -> None:
         """Tell whether a peer was lost, where that is the error; leave if it was time anyway."""

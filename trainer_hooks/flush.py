@@ -58,15 +58,10 @@ def flush(
         gone: Where no barrier follows, by which all ranks leave together: then the host of the
             Store stays until the others know what became of the save.
     """
-    try:
-        is_flushed = wait_in_time(checkpointer, limit_s)
-        if not is_flushed:
-            log.error("out of time: the save in flight is left uncommitted")
-        elif gone is not None:
-            checkpointer.votes.let_hear(gone, limit_s)
-    except KeyboardInterrupt:
-        if not checkpointer.wait(0.0):
-            log.critical("interrupted again: the save in flight is left uncommitted")
-        raise
+    is_flushed = wait_in_time(checkpointer, limit_s)
+    if not is_flushed:
+        log.error("out of time: the save in flight is left uncommitted")
+    elif gone is not None:
+        checkpointer.votes.let_hear(gone, limit_s)
     checkpointer.streak.note_end()
     return is_flushed

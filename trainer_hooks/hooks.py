@@ -118,14 +118,13 @@ class TrainerHooks:
         trace: TracebackType | None,
     ) -> None:
         """Commit the save in flight, and leave together with the other ranks."""
-        if error is not None:
-            is_flushed = self._run.give_up(error)
-            self._close()
-            self._run.ending.refuse(error, is_save_abandoned=not is_flushed)
-            return
-        is_flushed = self._run.leave()
+        with self._run.ending.aloud():
+            is_flushed = self._run.leave() if error is None else self._run.give_up(error)
         self._close()
-        self._run.ending.end(is_save_abandoned=not is_flushed)
+        if error is None:
+            self._run.ending.end(is_save_abandoned=not is_flushed)
+        else:
+            self._run.ending.refuse(error, is_save_abandoned=not is_flushed)
 
     def steps(self, until: int) -> Iterator[int]:
         """Yield the steps still to do, from the restored one up to ``until``. Every rank calls it.

@@ -213,8 +213,11 @@ def test_all_say_so_when_a_save_is_broken_off_while_it_is_staged(
 
 
 @pytest.mark.slow
-def test_loss_is_said_when_the_end_is_interrupted_as_well(tiny: Tiny, tmp_path: Path) -> None:
-    """A second Ctrl-C does not wait for the save; the other rank does, as long as it may."""
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_loss_is_said_when_the_end_is_interrupted_as_well(
+    tiny: Tiny, tmp_path: Path, *, is_waiting: bool
+) -> None:
+    """A second Ctrl-C does not wait for the save, or not any longer; the other rank does."""
 
     def prepare(rank: int) -> None:
         be_late(rank, tmp_path / "never")
@@ -223,7 +226,10 @@ def test_loss_is_said_when_the_end_is_interrupted_as_well(tiny: Tiny, tmp_path: 
 
         def note_and_interrupt(ending: Ending, error: BaseException) -> None:
             note(ending, error)
-            threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+            again = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
+            again.start()
+            if not is_waiting:
+                again.join()
 
         if rank == 0:
             Ending.note_failure = note_and_interrupt  # type: ignore[method-assign, assignment]
