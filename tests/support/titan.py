@@ -74,9 +74,10 @@ class Titan:
         run_dir = self.place / f"run_{rank}"
         run_dir.mkdir(exist_ok=True)
         os.environ["REPRIEVE_RUN_DIR"] = str(run_dir)
+        self.rank = rank
         self._build(rank)
         try:
-            self._train(rank, run_dir)
+            self._train()
         except Exception:
             self.checkpointer.close()
             raise
@@ -124,26 +125,30 @@ class Titan:
             base_folder=str(self.place),
         )
 
-    def _train(self, rank: int, run_dir: Path) -> None:
-        print("LOADED", self.checkpointer.load(step=-1))  # noqa: T201 - read back by the test
+    def _train(self) -> None:
+        self.checkpointer.load(step=-1)
         batches = iter(self.data)
         while self.step < self.steps:
             self.step += 1
-            if self.notice == (rank, self.step):
-                put_flag(run_dir)
-            if self.fails_in == self.step:
-                raise ArithmeticError("the loss is no number")
-            self.optimizers.zero_grad()
-            ids, inputs = next(batches)
-            loss = self.model(inputs).square().mean()
-            loss.backward()
-            self.checkpointer.maybe_wait_for_staging()
-            self.optimizers.step()
-            [rate] = self.schedules.get_metrics().values()
-            self.schedules.step()
-            self.ntokens_seen += inputs.numel()
-            record = {"step": self.step, "ids": ids.tolist(), "lr": rate, "loss": loss.item()}
-            with (self.place / f"rank_{rank}.jsonl").open("a", encoding="ascii") as file:
-                file.write(json.dumps(record) + "\n")
-            time.sleep(0.01)
+            self.train_step(batches)
             self.checkpointer.save(self.step, last_step=self.step == self.steps)
+
+    def train_step(self, batches: Iterator[Any]) -> None:
+        """Do what a step of torchtitan's does with its checkpointer, and log it."""
+        if self.notice == (self.rank, self.step):
+            put_flag(self.place / f"run_{self.rank}")
+        if self.fails_in == self.step:
+            raise ArithmeticError("the loss is no number")
+        self.optimizers.zero_grad()
+        ids, inputs = next(batches)
+        loss = self.model(inputs).square().mean()
+        loss.backward()
+        self.checkpointer.maybe_wait_for_staging()
+        self.optimizers.step()
+        [rate] = self.schedules.get_metrics().values()
+        self.schedules.step()
+        self.ntokens_seen += inputs.numel()
+        record = {"step": self.step, "ids": ids.tolist(), "lr": rate, "loss": loss.item()}
+        with (self.place / f"rank_{self.rank}.jsonl").open("a", encoding="ascii") as file:
+            file.write(json.dumps(record) + "\n")
+        time.sleep(0.01)
