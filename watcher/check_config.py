@@ -24,8 +24,25 @@ no_execute besides that kubernetes.no_execute = "on", node_replacement kubernete
 lifecycle_hook a queue."""
 
 
+_ABOUT = """\
+Show every setting as the daemon would have it, and what made it so: the default, a line of the
+file, or a variable of the environment (REPRIEVE_...), which wins over the file. Nothing is started,
+and no cloud is asked.
+
+for example:
+  reprieve-watcher check-config --config watcher.toml            the settings
+  reprieve-watcher check-config --config watcher.toml --explain  what each kind of notice leads to
+"""
+
+_STATUS = """\
+exit status: 0 they can be used; 78 they can't: which key, and the nearest one that there is
+docs/settings.md says what each setting means"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `check-config` takes to ``parser``."""
+    parser.description, parser.epilog = _ABOUT, _STATUS
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file to read")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     what = "show what each kind of notice means, and what of it was set"

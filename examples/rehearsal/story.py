@@ -11,8 +11,9 @@ from trainer_hooks import EXIT_PREEMPTED
 from trainer_hooks.resume_check.comparison import compare, done_at, redone_steps, resumed_step
 from trainer_hooks.resume_check.stage import Child, Failed, Stage
 
-TRAINING_LIMIT_S = 120.0
-"""Longest wait for a job's next milestone; on two idle cores it takes 20 s."""
+TRAINING_LIMIT_S = 600.0
+"""Longest wait for a job's next milestone; on two idle cores it takes 20 s. A machine that does ten
+other things is no reason to call a job lost."""
 
 HEARING_LIMIT_S = 15.0
 

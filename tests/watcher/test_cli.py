@@ -116,7 +116,15 @@ def test_status_is_a_signals_when_a_person_interrupts(monkeypatch: pytest.Monkey
     assert status("run") == 130
 
 
-@pytest.mark.parametrize("argv", [("--help",), ("run", "--help"), ("simulate", "aws", "--help")])
+HELPS = [
+    ("--help",),
+    ("run", "--help"),
+    ("simulate", "aws", "--help"),
+    ("check-config", "--help"),
+]
+
+
+@pytest.mark.parametrize("argv", HELPS)
 def test_help_shows_an_example_when_asked(
     argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,12 +58,14 @@ def report_text(report: Report) -> str:
 
 
 def _run(report: Report) -> Iterator[str]:
-    count = len(report.attempts)
+    count, lost = len(report.attempts), len(report.interruptions)
     drilled = sum(pause.outcome is Outcome.DRILLED for pause in report.pauses)
-    apart = f"{len(report.pauses) - drilled} paused" + (f", {drilled} drilled" if drilled else "")
+    apart = f"{len(report.pauses) - drilled or 'none'} paused" + (
+        f", {drilled} drilled" if drilled else ""
+    )
     yield (
         f"{report.steps:,} steps in {duration(report.ended - report.began)}, "
-        f"{count} start{'s' * (count > 1)}, {len(report.interruptions)} interrupted, "
+        f"{count} start{'s' * (count > 1)}, {lost or 'none'} interrupted, "
         f"{apart}; the last {_how_last(report.attempts[-1])}"
     )
     yield f"  from {_clock(report.began)} to {_clock(report.ended)}"

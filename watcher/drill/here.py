@@ -54,7 +54,8 @@ async def drilled(terms: Terms) -> Course:
         raise ConfigError(f"no trainer on this node says that it is at work ({terms.run_dir})")
     asked_at, window_s = await (_followed(terms, seen) if terms.is_awaited else _asked(terms))
     course = Course(window_s=window_s, is_resume_asked=terms.is_resume_asked, is_code_seen=False)
-    console.tell(f"drill: begun on this node, with {len(seen.before)} trainers")
+    number = len(seen.before)
+    console.tell(f"drill: begun on this node, with {number} trainer{'s' * (number != 1)}")
     end = time.monotonic() + window_s + _AFTER_WINDOW_S
     while time.monotonic() < end and not seen.have_all_left():  # noqa: ASYNC110 - files, no event
         await asyncio.sleep(LOOK_S)

@@ -73,7 +73,7 @@ def test_report_shows_a_drill_apart_from_pauses_and_interruptions(
     """A rehearsal is neither, and M and R know nothing of it."""
     attempts = paused(tmp_path, Outcome.DRILLED)
     text = said(capsys, "report", str(tmp_path))
-    assert "2 starts, 0 interrupted, 0 paused, 1 drilled; the last has no end yet" in text
+    assert "2 starts, none interrupted, none paused, 1 drilled; the last has no end yet" in text
     assert "Drilled, and launched again after 11.1 h: in no bill, no M and no R" in text
     assert re.search(r"a drill +at step 10, launched again 11.1 h later at step 10", text)
     assert "Paused" not in text
@@ -112,7 +112,7 @@ def test_report_shows_the_pause_apart_when_there_was_one(
     """In words and in JSON, which add up without it."""
     paused(tmp_path)
     text = said(capsys, "report", str(tmp_path))
-    assert "2 starts, 0 interrupted, 1 paused; the last has no end yet" in text
+    assert "2 starts, none interrupted, 1 paused; the last has no end yet" in text
     assert "Paused for 11.1 h, which nobody has paid for" in text
     assert re.search(r"stopped +at step 10, launched again 11.1 h later at step 10", text)
     assert "away" not in text

@@ -24,7 +24,7 @@ def test_report_says_where_time_went_when_a_run_was_interrupted(
     example(tmp_path)
     text = said(capsys, "report", str(tmp_path))
     for expected in (
-        "30 steps in 10.3 min, 3 starts, 2 interrupted, 0 paused; the last has finished",
+        "30 steps in 10.3 min, 3 starts, 2 interrupted, none paused; the last has finished",
         "Goodput 48.6 % of 1.14 paid GPU-hours",
         "restart: away",
         "C  2 s",
