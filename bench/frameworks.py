@@ -23,6 +23,7 @@ from pathlib import Path
 
 from lab.frameworks import OURS, TORCHRUN, Seen, Told, Way, stop, straight
 from lab.machine import machine
+from lab.sizes import parsed
 
 from trainer_hooks import EXIT_PREEMPTED
 
@@ -62,7 +63,7 @@ def main() -> None:
     names = sorted({way.framework for way in WAYS})
     parser.add_argument("--only", choices=names, help="one framework")
     parser.add_argument("--ways", nargs="+", metavar="WAY", help="these ways alone")
-    arguments = parser.parse_args()
+    arguments = parsed(parser, ways=["ours"])
     chosen = [
         way
         for way in WAYS
