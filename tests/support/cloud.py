@@ -26,6 +26,8 @@ class Node:
     watcher: subprocess.Popen[bytes] | None = None
     metadata_url: str = ""
     options: Sequence[str] = field(default_factory=tuple)
+    inside: Sequence[str] = field(default_factory=tuple)
+    """The command by which the next process is started, if it is not started by itself."""
 
     @property
     def run_dir(self) -> Path:
@@ -100,7 +102,10 @@ class Node:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
         with self._log(name).open("wb") as file:
             return subprocess.Popen(
-                [EXECUTABLE, *arguments], stdout=file, stderr=subprocess.STDOUT, env=environment
+                [*self.inside, EXECUTABLE, *arguments],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment,
             )
 
     def _wait_for(self, name: str, pattern: str) -> str:
