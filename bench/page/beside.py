@@ -7,8 +7,8 @@ from page.reading import at, spread
 from page.stored import Stored
 
 RATIOS = (
-    ("all_gather each step (Megatron's way)", "stop_check", "ranks.4.all_gather.times_ours", None),
-    ("broadcast each step (Lightning's way)", "stop_check", "ranks.4.broadcast.times_ours", None),
+    ("all_gather each step (Megatron's way)", "agreement", "a_step.all_gather.times_ours", None),
+    ("broadcast each step (Lightning's way)", "agreement", "a_step.broadcast.times_ours", None),
     (
         "Compute Engine, a poll each 5 s",
         "detection_gcp",
@@ -54,5 +54,5 @@ def beside(done: Sequence[Stored]) -> Chart | None:
         unit="times",
         rows=tuple(rows),
         target=1.0,
-        target_name="Reprieve:",
+        target_label="Reprieve",
     )

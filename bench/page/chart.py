@@ -25,7 +25,8 @@ class Chart:
     """``s`` for any time; else what is written behind a figure."""
     rows: tuple[Row, ...]
     target: float | None = None
-    target_name: str = "target"
+    target_label: str = ""
+    """Instead of the target's figure."""
 
     def times(self, row: Row) -> float | None:
         """Return how many times ours a peer's figure is, where there is one of ours to compare."""

@@ -1,5 +1,6 @@
 """The page: a section a bench, the machine, and what missed its target. One file, no scripts."""
 
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -85,9 +86,12 @@ def section(stored: Stored) -> str:
 
 
 def _table(stored: Stored) -> str:
+    found = intervals(stored.result or {})
+    if not found:
+        return f"<pre>{escape(json.dumps(stored.result, indent=1))}</pre>"
     rows = []
-    for path, found in intervals(stored.result or {}).items():
-        low, middle, high = spread(found, f"{stored.bench}: {path}")
+    for path, one in found.items():
+        low, middle, high = spread(one, f"{stored.bench}: {path}")
         rows.append(
             f"<tr><td>{escape(path)}</td><td>{middle:g}</td><td>{low:g} to {high:g}</td></tr>"
         )

@@ -6,4 +6,6 @@ from page.stop_plots import STOP
 from page.watcher_plots import WATCHER
 
 SUBJECTS = {**STOP, **WATCHER, **RELAY, **RUN}
-"""By bench, in the page's order. One that is not in it is shown last, by its intervals."""
+"""By bench, in the page's order. One that is not in it is shown last, by its intervals, or as
+it is where it has none.
+"""

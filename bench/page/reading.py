@@ -13,8 +13,8 @@ from page.stored import StoredError
 class Plot:
     """Where in a bench's last line a chart's figures are.
 
-    A path is keys with dots between them; ``*`` is the first key there is, for one that the size
-    decides.
+    A path is keys with dots between them; ``*`` is the first key that holds others, for one that
+    the size decides.
     """
 
     title: str
@@ -54,7 +54,10 @@ def at(result: Mapping[str, Any], path: str) -> object:
     for key in path.split("."):
         if not isinstance(found, Mapping):
             return None
-        found = found.get(next(iter(found), None) if key == "*" else key)
+        if key == "*":
+            found = next((one for one in found.values() if isinstance(one, Mapping)), None)
+        else:
+            found = found.get(key)
     return found
 
 

@@ -37,7 +37,8 @@ def run_all(scripts: Sequence[Path], folder: Path, *, limit_s: float = LIMIT_S) 
 
 def run_one(script: Path, *, limit_s: float = LIMIT_S) -> Stored:
     """Run one bench at its small size."""
-    ran_at, on, began_s = datetime.now(UTC), machine(), monotonic()
+    ran_at, on, commit = datetime.now(UTC), machine(), commit_of(script.parent)
+    began_s = monotonic()
     # A session of its own, so that ranks and servers of a bench that hangs end with it.
     process = subprocess.Popen(  # noqa: S603 - a bench of ours
         [sys.executable, str(script), "--small"],
@@ -58,7 +59,7 @@ def run_one(script: Path, *, limit_s: float = LIMIT_S) -> Stored:
     return Stored(
         bench=script.stem,
         ran_at=ran_at.isoformat(timespec="seconds"),
-        commit=commit_of(script.parent),
+        commit=commit,
         size="small",
         wall_s=round(monotonic() - began_s, 1),
         machine=on,

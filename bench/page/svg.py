@@ -11,7 +11,7 @@ from html import escape
 
 from page.chart import Chart, Row, words
 
-WIDTH, LEFT, RIGHT = 820, 250, 610
+WIDTH, LEFT, RIGHT = 860, 290, 640
 """Names stand left of the axis, figures right of it."""
 TOP, ROW, FOOT = 58, 28, 34
 WIDE = 20.0
@@ -78,11 +78,11 @@ def svg(chart: Chart) -> str:
     for tick in axis.ticks():
         x = axis.x(tick)
         parts.append(f'<path class="rule" d="M{x} {TOP - 8}V{bottom}"/>')
-        label = escape(words(tick, chart.unit))
+        label = escape(words(tick, "s" if chart.unit == "s" else ""))
         parts.append(f'<text class="faint small middle" x="{x}" y="{bottom + 18}">{label}</text>')
     if chart.target is not None:
         x = axis.x(chart.target)
-        label = escape(f"{chart.target_name} {words(chart.target, chart.unit)}")
+        label = escape(chart.target_label or f"target {words(chart.target, chart.unit)}")
         parts.append(f'<path class="goal" d="M{x} {TOP - 8}V{bottom}"/>')
         parts.append(f'<text class="ink small middle" x="{x}" y="{TOP - 14}">{label}</text>')
     for number, row in enumerate(chart.rows):

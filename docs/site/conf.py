@@ -105,6 +105,7 @@ CHAPTERS = {
     "Understand": [
         "docs/agreement",
         "docs/commit-protocol",
+        "docs/benchmarks",
         "docs/contracts",
         "docs/settings",
     ],
