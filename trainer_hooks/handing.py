@@ -66,10 +66,19 @@ class Handing:
             )
         if self._batches:
             raise ConfigError(_TWICE)
-        if self._consumed is None:
-            raise ConfigError("hooks.consumed counts samples of a step: call it within one")
+        self.must_be_in_step("hooks.consumed counts samples of a step")
         self._is_told = True
-        self._consumed += _number_of(samples)
+        self._consumed = (self._consumed or 0) + _number_of(samples)
+
+    def must_be_in_step(self, what: str) -> bool:
+        """Return True within a step.
+
+        Raises:
+            ConfigError: No step is under way.
+        """
+        if self._consumed is None:
+            raise ConfigError(f"{what}: call it within one")
+        return True
 
     def end_step(self) -> None:
         """Move the position past what the step has consumed, before anything saves it."""

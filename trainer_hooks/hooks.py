@@ -91,7 +91,7 @@ class TrainerHooks:
             raise
         self._always_stop = always_stop
         self._guards = Guards(health, self._run.roll_back)
-        self._has_begun = False
+        self._has_begun = self._is_last = False
         self._step_log: StepLog | None = None
         self._handing = Handing(state, self._run.recorder.phases.note_wait)
 
@@ -138,7 +138,7 @@ class TrainerHooks:
             CheckpointError: The final checkpoint could not be committed, and nobody is in a hurry.
         """
         run = self._run
-        run.is_finished = False
+        run.is_finished = self._is_last = False
         run.until = None if self._always_stop else until
         while True:
             is_stopped = run.is_stopped_before_step()
@@ -169,6 +169,8 @@ class TrainerHooks:
             run.pace.end()
             if run.has_stopped:  # at a boundary within the step, which is not finished
                 return
+            if self._is_last:
+                until = run.step + 1
             self._handing.end_step()
             run.recorder.note_step(run.step)
             self._guards.end(run.step + 1, is_last=run.step + 1 >= until)
@@ -187,6 +189,16 @@ class TrainerHooks:
             AgreementError: The Store is lost.
         """
         return self._run.is_stopped_within_step()
+
+    def end(self) -> None:
+        """Make the step under way the last, as if ``until`` were its end: early stopping, say.
+
+        Every rank calls it in the same step. A start after that goes on from there again.
+
+        Raises:
+            ConfigError: No step is under way.
+        """
+        self._is_last = self._handing.must_be_in_step("hooks.end ends the run with a step")
 
     def alive(self) -> None:
         """Say that the training is under way, where only some ranks are: it stops nobody.

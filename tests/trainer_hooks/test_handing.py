@@ -164,6 +164,20 @@ def test_count_is_refused_when_it_is_no_number_of_samples(node: Node, samples: A
                 hooks.consumed(samples)
 
 
+def test_end_is_refused_when_no_step_is_under_way(node: Node) -> None:
+    """Before the first and after the last: there is none to be the last."""
+    run = Run()
+    with TrainerHooks(
+        run.state, checkpoint_dir=node.checkpoints, save_every=9, exit_on_preempt=False
+    ) as hooks:
+        with pytest.raises(ConfigError, match="call it within one"):
+            hooks.end()
+        for _ in hooks.steps(until=1):
+            run.step()
+        with pytest.raises(ConfigError, match="call it within one"):
+            hooks.end()
+
+
 def test_count_is_refused_when_no_step_is_under_way(node: Node) -> None:
     """Before the first, after the last: no checkpoint would have it."""
     run = Run(data=ResumableSampler(SIZE))
