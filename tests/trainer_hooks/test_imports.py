@@ -27,7 +27,9 @@ LIGHT = [
 ]
 """Used where torch is too slow to load, or not installed: ``--help``, tools, the daemon's tests."""
 
-ALL = [module.name for module in pkgutil.walk_packages(trainer_hooks.__path__, "trainer_hooks.")]
+FOUND = [module.name for module in pkgutil.walk_packages(trainer_hooks.__path__, "trainer_hooks.")]
+ALL = [name for name in FOUND if not name.startswith("trainer_hooks.integrations.")]
+"""But for what only those import who have a framework, which brings what it likes."""
 
 
 def loaded(modules: list[str]) -> set[str]:
