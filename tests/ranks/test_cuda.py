@@ -33,29 +33,38 @@ class Start:
         return {words[1]: words[3] for words in steps}
 
 
-def start(kind: str, ranks: int, directory: Path, *words: str) -> Start:
-    """Run all ranks to their end; who fails or hangs is named, with its last words."""
+def start(kind: str, ranks: int, directory: Path, *words: str, world: int | None = None) -> Start:
+    """Run all ranks to their end; who fails or hangs is named, with its last words.
+
+    Args:
+        kind: Of device.
+        ranks: How many are started.
+        directory: Of checkpoints and logs.
+        words: What else each is told.
+        world: How many there are to be; as many as are started.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(quiet_port())}
-    told |= {"WORLD_SIZE": str(ranks), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-    command = [
-        sys.executable,
-        "-m",
-        "tests.support.device_run",
-        kind,
-        str(directory / "run"),
-        *words,
-    ]
+    told |= {"WORLD_SIZE": str(world or ranks), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    run = str(directory / "run")
+    command = [sys.executable, "-m", "tests.support.device_run", kind, run, *words]
     logs = [directory / f"rank_{rank}_{words}.txt" for rank in range(ranks)]
-    running = []
-    for rank, log in enumerate(logs):
-        with log.open("wb") as file:
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for rank, log in enumerate(logs):
             env = os.environ | told | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            running.append(
-                subprocess.Popen(command, cwd=ROOT, env=env, stdout=file, stderr=subprocess.STDOUT)
-            )
-    end = time.monotonic() + LIMIT_S
-    codes = [ended_by(one, end) for one in running]
+            with log.open("wb") as file:
+                running.append(
+                    subprocess.Popen(
+                        command, cwd=ROOT, env=env, stdout=file, stderr=subprocess.STDOUT
+                    )
+                )
+        end = time.monotonic() + LIMIT_S
+        codes = [ended_by(one, end) for one in running]
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
     return Start(codes, [log.read_text(errors="replace") for log in logs])
 
 
@@ -110,6 +119,17 @@ def test_run_on_cpu_goes_on_bitwise_when_it_has_died(tmp_path: Path) -> None:
     whole = resumes_exactly("cpu", 2, tmp_path)
     for said in whole.said:
         assert "STAGED pinned=False kept=True" in said
+
+
+@pytest.mark.slow
+def test_rank_is_named_when_it_hangs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed when the time is over: here its peer never comes."""
+    monkeypatch.setattr("tests.ranks.test_cuda.LIMIT_S", 15.0)
+    hung = start("cpu", 1, tmp_path, str(UNTIL), world=2)
+    assert not ended_as(hung, 0)
+    assert "rank 0 ended with -9:" in capfd.readouterr().err
 
 
 def test_rank_is_named_when_it_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -264,12 +264,16 @@ async def test_log_is_no_file_of_ours_when_standard_error_was_closed_at_the_star
         f"exec {sys.executable} {run} --listen=127.0.0.1:0 <&- >&- 2>&-",
         cwd=Path(__file__).parents[2],
     )
-    standard = [Path(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
-    flag = run_dir / "notice.json"
-    await control(cloud, "notice")
-    await eventually(flag.exists)
-    assert [str(one.readlink()) for one in standard] == [os.devnull] * 3
-    assert json.loads(flag.read_text())["kind"] == "preemption"
+    try:
+        flag = run_dir / "notice.json"
+        await control(cloud, "notice")
+        await eventually(flag.exists)
+        standard = [Path(f"/proc/{process.pid}/fd/{number}") for number in range(3)]
+        assert [str(one.readlink()) for one in standard] == [os.devnull] * 3
+        assert json.loads(flag.read_text())["kind"] == "preemption"
+    except BaseException:
+        process.kill()
+        raise
     process.terminate()
     async with asyncio.timeout(20):
         assert await process.wait() == 0

@@ -90,6 +90,7 @@ def test_newest_is_old_or_new_when_a_commit_fails_at_any_call(
         if not (steps := steps_after(job.commit, root, failure, fail_at)):
             break
         seen.append(steps[0])
+    print(f"failed at each of {len(seen)} calls of a commit in a bucket")  # noqa: T201 - shown by -s
     old = seen.count(30)
     assert seen == [30] * old + [40] * (len(seen) - old)
     assert 5 < old < len(seen)
@@ -112,4 +113,5 @@ def test_checkpoints_are_whole_or_none_when_a_deletion_fails_at_any_call(
         job.delete(root)
         assert [name.step for name in saves(root)] == [40, 30]
         assert [found.step for found in committed(root)] == [40, 30]
+    print(f"failed at each of {fail_at - 1} calls of a deletion in a bucket")  # noqa: T201 - shown by -s
     assert lengths == {2, 3, 4}

@@ -53,6 +53,7 @@ def test_newest_is_old_or_new_when_the_machine_stops_at_any_call(
         steps.append(newest_step(root))
         commit_save(root, 30)
         assert newest_step(root) == 30
+    print(f"stopped at each of {len(calls)} calls of a commit")  # noqa: T201 - shown by -s
     marked = calls.index("link" if has_hard_links else "rename") + 1
     assert steps == [10] * marked + [20] * (len(calls) - marked)
 
@@ -65,6 +66,7 @@ def test_newest_is_old_or_new_when_any_call_fails(
     """Reported as an error of ours or not at all, with no temporary file left that can go."""
     failure = OSError(number, os.strerror(number))
     calls = commit_with(tmp_path / "whole", failure, None, has_hard_links=has_hard_links)
+    print(f"failed at each of {len(calls)} calls of a commit")  # noqa: T201 - shown by -s
     for fail_at, call in enumerate(calls, start=1):
         root = tmp_path / str(fail_at)
         commit_with(root, failure, fail_at, has_hard_links=has_hard_links)

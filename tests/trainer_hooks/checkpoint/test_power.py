@@ -18,6 +18,7 @@ from trainer_hooks.checkpoint.latest import committed, damaged_files, latest_com
 from trainer_hooks.checkpoint.layout import saves
 from trainer_hooks.checkpoint.retention import retain
 from trainer_hooks.checkpoint.saver import Checkpointer
+from trainer_hooks.checkpoint.turns import Turns
 from trainer_hooks.world import World
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
@@ -69,6 +70,7 @@ def test_nothing_committed_is_lost_when_the_power_goes_at_any_call(tmp_path: Pat
     """Whatever the file system keeps of what was not synced."""
     machine = Machine(tmp_path)
     machine.run()
+    print(f"power lost {machine.disk.crashes} times, {machine.disk.syncs} syncs")  # noqa: T201 - shown by -s
     assert machine.lost == []
     assert machine.told == 3
     assert machine.disk.syncs > 30
@@ -85,8 +87,8 @@ def test_loss_is_found_when_a_sync_is_left_out(
     if left_out == "shards":
         init = DigestingWriter.__init__
 
-        def unsynced(writer: DigestingWriter, directory: Path) -> None:
-            init(writer, directory)
+        def unsynced(writer: DigestingWriter, directory: Path, *turns: Turns) -> None:
+            init(writer, directory, *turns)
             writer.sync_files = False
 
         monkeypatch.setattr(DigestingWriter, "__init__", unsynced)

@@ -77,6 +77,7 @@ def test_checkpoints_are_whole_or_none_when_the_machine_stops_at_any_call(
         retain(root, KEEP, lambda: True)
         assert all_steps(root) == whole_steps(root) == [40, 30]
         assert list((root / Mark.UNFINISHED).glob("step_*")) == []
+    print(f"stopped at each of {len(calls)} calls of a deletion")  # noqa: T201 - shown by -s
     assert seen == {2, 3, 4}
     assert len(calls) > 80
 
@@ -88,6 +89,7 @@ def test_checkpoints_are_whole_or_none_when_any_call_fails(
     """Nothing is raised in the run, and the next attempt deletes what was left."""
     failure = OSError(number, os.strerror(number))
     calls = job.delete(tmp_path / "whole", failure, None)
+    print(f"failed at each of {len(calls)} calls of a deletion")  # noqa: T201 - shown by -s
     for fail_at in range(1, len(calls) + 1):
         root = tmp_path / str(fail_at)
         job.delete(root, failure, fail_at)
