@@ -63,6 +63,7 @@ def read(flag: Path) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.slow
 def test_notice_keeps_its_window_when_boottime_alone_has_another_zero(
     node: Node, script: Path
 ) -> None:
