@@ -18,7 +18,7 @@ from trainer_hooks.errors import CheckpointError, UntrustedFileError
 from trainer_hooks.untrusted import Json
 
 MAX_MANIFEST_BYTES = 16 * 1024 * 1024
-_CHUNK_BYTES = 8 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -72,7 +72,10 @@ def digest_of(data: bytes) -> str:
 
 
 def digest_of_file(path: Place, on_chunk: Callable[[memoryview], object] = bool) -> str:
-    """Read a file and return its XXH3-128 in hexadecimal; show ``on_chunk`` each piece."""
+    """Read a file and return its XXH3-128 in hexadecimal; show ``on_chunk`` each piece.
+
+    A piece of a file is there until ``on_chunk`` returns: the next one takes its room.
+    """
     digest = xxhash.xxh3_128()
     for chunk in _chunks(path):
         digest.update(chunk)
@@ -84,9 +87,10 @@ def _chunks(path: Place) -> Iterator[memoryview]:
     if isinstance(path, ObjectPlace):
         yield from path.bucket.chunks(path.key)
         return
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            yield memoryview(chunk)
+    room = memoryview(bytearray(_CHUNK_BYTES))
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(room):
+            yield room[:count]
 
 
 def write_manifest(directory: Place, rank: int, files: Iterable[FileEntry]) -> None:

@@ -6,7 +6,6 @@ that an index of tensors is made of, and refuses everything else by name.
 
 import io
 import pickle
-import pickletools
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +22,7 @@ from torch.futures import Future
 
 from trainer_hooks.checkpoint.index_check import refuse_nonsense
 from trainer_hooks.checkpoint.kept import Kept
+from trainer_hooks.checkpoint.memo_bomb import refuse_memo_bomb
 from trainer_hooks.checkpoint.place import ObjectPlace, Place
 from trainer_hooks.checkpoint.shards import Item, Shards
 from trainer_hooks.errors import CheckpointError
@@ -81,16 +81,6 @@ class _NoFiles(FileSystem):
         yield io.BytesIO()
 
 
-def _refuse_bomb(data: bytes) -> None:
-    """Refuse a pickle that numbers an object higher than it has bytes.
-
-    The unpickler makes room for as many as the number says: five bytes can take all the memory.
-    """
-    for opcode, argument, _ in pickletools.genops(data):
-        if "PUT" in opcode.name and argument is not None and argument > len(data):
-            raise pickle.UnpicklingError(f"it numbers an object {argument}")
-
-
 class SafeReader(FileSystemReader):
     """DCP's file reader with a ``.metadata`` that cannot run anything, also in a bucket."""
 
@@ -99,6 +89,7 @@ class SafeReader(FileSystemReader):
         self._directory = directory
         self._kept = kept
         self._slices: Iterator[IO[bytes]] = iter(())
+        self._index: Metadata | None = None
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Load this rank's part of the plan, whose shards are files, objects, or parts of them."""
@@ -124,27 +115,30 @@ class SafeReader(FileSystemReader):
         return slice_
 
     def read_metadata(self, *_: object, **__: object) -> Metadata:
-        """Read the index. DCP calls it on the coordinator.
+        """Return the index, read once. DCP calls it on every rank, for each load.
 
         Raises:
             CheckpointError: The file is damaged, or names something no index holds.
         """
-        path = self._directory / ".metadata"
-        try:
-            with path.open("rb") as file:
-                data = file.read()
-            _refuse_bomb(data)
-            metadata = _IndexUnpickler(io.BytesIO(data)).load()
-            if isinstance(metadata, Metadata):
-                refuse_nonsense(metadata)
-        except Exception as error:  # what damage to a pickle raises is not to be foreseen
-            raise CheckpointError(
-                f"{path} is not an index of tensors: {in_one_line(str(error))}"
-            ) from error
-        if not isinstance(metadata, Metadata):
-            raise CheckpointError(
-                f"{path} holds {type(metadata).__name__}, not an index of tensors"
-            )
-        metadata.storage_meta = metadata.storage_meta or StorageMeta()
-        metadata.storage_meta.load_id = self.load_id
-        return metadata
+        if self._index is None:
+            self._index = _read_index(self._directory / ".metadata")
+        self._index.storage_meta = self._index.storage_meta or StorageMeta()
+        self._index.storage_meta.load_id = self.load_id
+        return self._index
+
+
+def _read_index(path: Place) -> Metadata:
+    try:
+        with path.open("rb") as file:
+            data = file.read()
+        refuse_memo_bomb(data)
+        metadata = _IndexUnpickler(io.BytesIO(data)).load()
+        if isinstance(metadata, Metadata):
+            refuse_nonsense(metadata)
+    except Exception as error:  # what damage to a pickle raises is not to be foreseen
+        raise CheckpointError(
+            f"{path} is not an index of tensors: {in_one_line(str(error))}"
+        ) from error
+    if not isinstance(metadata, Metadata):
+        raise CheckpointError(f"{path} holds {type(metadata).__name__}, not an index of tensors")
+    return metadata

@@ -149,6 +149,18 @@ def test_index_is_refused_when_it_calls_a_tensor_bytes(tmp_path: Path) -> None:
         read(tmp_path, pickle.dumps(Metadata({"a": BytesStorageMetadata()})))
 
 
+def test_index_is_read_once_by_each_reader(tmp_path: Path, index: bytes) -> None:
+    """DCP asks for it a second time, and gets what was looked at the first time."""
+    (tmp_path / ".metadata").write_bytes(index)
+    reader = SafeReader(tmp_path)
+    first = reader.read_metadata()
+    (tmp_path / ".metadata").write_bytes(pickle.dumps("another"))
+    reader.reset()
+    assert reader.read_metadata() is first
+    assert first.storage_meta is not None
+    assert first.storage_meta.load_id == reader.load_id
+
+
 @pytest.mark.parametrize("value", [None, 1, "text", {}, [1], torch.float32, torch.Size([2])])
 def test_index_is_refused_when_it_is_something_else(tmp_path: Path, value: object) -> None:
     """By what it holds instead."""
