@@ -51,6 +51,20 @@ WAYS = [
         script=LAB / "with_accelerate.py",
         launcher=OURS,
     ),
+    Way(
+        framework="lightning",
+        name="sigterm",
+        says="its own SIGTERM handling, ModelCheckpoint(save_on_exception=True)",
+        script=LAB / "with_lightning.py",
+        launcher=TORCHRUN,
+    ),
+    Way(
+        framework="lightning",
+        name="ours",
+        says="TrainerHooksCallback",
+        script=LAB / "with_lightning.py",
+        launcher=OURS,
+    ),
 ]
 """A framework more is a script in bench/lab/ and its ways here."""
 

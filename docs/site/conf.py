@@ -97,6 +97,7 @@ CHAPTERS = {
         "docs/waste",
         "docs/verify-resume",
         "docs/schedulers",
+        "docs/lightning",
         "docs/accelerate",
         "docs/torchtitan",
         "docs/ray",

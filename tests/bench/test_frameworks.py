@@ -54,10 +54,11 @@ def test_table_says_what_was_seen_in_words() -> None:
 @pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.timeout(900)
-def test_bench_ends_with_its_figures_when_run() -> None:
-    """Our way with Accelerate: told on one rank and on all, exit status 0."""
-    pytest.importorskip("accelerate", reason="needs the extra accelerate")
-    command = [sys.executable, str(BENCH), "--only", "accelerate", "--small"]
+@pytest.mark.parametrize("framework", ["accelerate", "lightning"])
+def test_bench_ends_with_its_figures_when_run(framework: str) -> None:
+    """Our way with a framework: told on one rank and on all, exit status 0."""
+    pytest.importorskip(framework, reason="needs its extra")
+    command = [sys.executable, str(BENCH), "--only", framework, "--small"]
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=880)
     assert run.returncode == 0, run.stdout + run.stderr
     result = json.loads(run.stdout.splitlines()[-1])
