@@ -26,13 +26,21 @@ from trainer_hooks.checkpoint.layout import (
 from trainer_hooks.checkpoint.manifest import FileEntry, read_manifests, sealed
 from trainer_hooks.checkpoint.marks import Mark, put_mark, remove_mark
 from trainer_hooks.checkpoint.place import ObjectPlace, Place, sizes_in
-from trainer_hooks.errors import CheckpointError, DirectoryError, FencedError
+from trainer_hooks.errors import (
+    CheckpointError,
+    DirectoryError,
+    FencedError,
+    UntrustedFileError,
+)
+from trainer_hooks.untrusted import read_plain_file
 
 log = logging.getLogger(__name__)
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_ATTEMPT = re.compile(r"a\d{1,18}-[0-9a-f]{4,16}", re.ASCII)
+_MAX_NAME_BYTES = 64
 
-_LASTING = {
+LASTING = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP,
     errno.EINVAL,
 }  # fmt: skip
@@ -89,7 +97,8 @@ def start_attempt(root: Place) -> Attempt:
         while True:
             known = _attempt_numbers(attempts)
             number = 1 + max([*known, *(name.attempt.number for name in saves(root))], default=0)
-            attempt = Attempt(number, secrets.token_hex(2))
+            before = name_in(attempts / str(number - 1)) if number - 1 in known else None
+            attempt = Attempt(number, secrets.token_hex(2), before)
             try:
                 create_file(attempts / str(number), f"{attempt}\n".encode())
             except FileExistsError:
@@ -99,7 +108,7 @@ def start_attempt(root: Place) -> Attempt:
                     (attempts / str(older)).unlink(missing_ok=True)
             return attempt
     except OSError as error:
-        kind = DirectoryError if error.errno in _LASTING else CheckpointError
+        kind = DirectoryError if error.errno in LASTING else CheckpointError
         raise kind(
             f"checkpoint_dir {root} cannot be written ({error.strerror}): "
             "make it writable, free space on it, or choose another"
@@ -208,6 +217,20 @@ def _check_lengths(directory: Place, files: list[FileEntry]) -> None:
             raise CheckpointError(f"{path} is in a manifest and not on disk") from error
         if size != entry.size:
             raise CheckpointError(f"{path} has {size} bytes, its manifest says {entry.size}")
+
+
+def name_in(place: Place) -> str | None:
+    """Return what attempt has taken a number; None where that cannot be read."""
+    try:
+        if isinstance(place, ObjectPlace):
+            with place.open() as file:
+                data = file.read(_MAX_NAME_BYTES)
+        else:
+            data = read_plain_file(place, max_bytes=_MAX_NAME_BYTES)
+    except (OSError, UntrustedFileError):
+        return None
+    text = data.decode(errors="replace").strip()
+    return text if _ATTEMPT.fullmatch(text) else None
 
 
 def _attempt_numbers(attempts: Place) -> list[int]:

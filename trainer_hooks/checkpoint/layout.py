@@ -14,7 +14,7 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -37,6 +37,8 @@ class Attempt:
     number: int
     token: str
     """Drawn at random, so that two attempts never share a directory."""
+    before: str | None = field(default=None, compare=False)
+    """The start before it, as a text; None where nobody knows it, as of a name that was read."""
 
     def __str__(self) -> str:
         return f"a{self.number}-{self.token}"

@@ -4,9 +4,9 @@ A node's disk is quick, and gone with the node. So it is saved to more often tha
 all ranks share, and it counts only for what that has not got yet. Each rank saves what it holds,
 alone; a local save is a checkpoint of the job where *every* rank has its own of the same name.
 
-It is resumed from by the very next attempt, or by none: what somebody has rolled back, or what has
-already crashed a start, is not met again. And only by ranks that stand as they stood: what each has
-kept of its own cannot be dealt out anew.
+It is resumed from by the very next attempt of the same run, or by none: what somebody has rolled
+back, or what has already crashed a start, is not met again. And only by ranks that stand as they
+stood: what each has kept of its own cannot be dealt out anew.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import cast
 
 from torch.distributed import HashStore
 
-from trainer_hooks.checkpoint.commit import newest_attempt
+from trainer_hooks.checkpoint.commit import LASTING, name_in, newest_attempt
 from trainer_hooks.checkpoint.durable import create_file, make_directory
 from trainer_hooks.checkpoint.keep import Keep
 from trainer_hooks.checkpoint.latest import committed
@@ -32,7 +32,7 @@ from trainer_hooks.checkpoint.retention import Retention
 from trainer_hooks.checkpoint.saver import Checkpointer
 from trainer_hooks.checkpoint.streak import Streak
 from trainer_hooks.checkpoint.turns import Turns
-from trainer_hooks.errors import CheckpointError, ConfigError
+from trainer_hooks.errors import CheckpointError, ConfigError, StateError
 from trainer_hooks.placing import pieces_of
 from trainer_hooks.state import Snapshot, TrainState
 from trainer_hooks.world import Store, World
@@ -52,7 +52,8 @@ class LocalTier:
         attempt: This start of the job, the same on all ranks.
 
     Raises:
-        ConfigError: The directory cannot be written, or is another run's; on all ranks.
+        ConfigError: The directory can't ever be written, or is another run's; on all ranks.
+        CheckpointError: It can't be written now, being full, say; on all ranks.
     """
 
     def __init__(self, directory: Path, world: World, attempt: Attempt) -> None:
@@ -63,7 +64,7 @@ class LocalTier:
         self._attempt = attempt
         failures = [failure for failure in world.from_all(_enter(self._root, attempt)) if failure]
         if failures:
-            raise ConfigError(failures[0])
+            raise failures[0]
         alone = World(rank=0, size=1, store=cast("Store", HashStore()), group=None)
         self._checkpointer = Checkpointer(self._root, alone, attempt, save_every_steps=1)
         self._checkpointer.streak = Streak("local save")
@@ -80,6 +81,9 @@ class LocalTier:
 
         Returns:
             Where to go on; None where nothing newer is whole on every rank.
+
+        Raises:
+            StateError: It does not fit ``state``; on all ranks.
         """
         floor = self._world.from_coordinator(_floor(durable) if self._world.is_coordinator else 0)
         self.durable_step = floor or None
@@ -117,40 +121,64 @@ class LocalTier:
         except CheckpointError as error:
             log.warning("local saves are not used: %s", error)
             return []
-        last = self._attempt.number - 1
-        return [name for name in names if name.attempt.number == last and name.step > floor]
+        before = self._attempt.before  # by its token: another run counts its starts from 1 too
+        return [name for name in names if str(name.attempt) == before and name.step > floor]
 
     def _load(self, name: SaveName, state: TrainState) -> ResumePoint | None:
         """Load a save on all ranks, or say on all why it is passed over."""
         loading = LocalLoad(self._root / str(name))
         for stage in (loading.verify, lambda: loading.compare(state), loading.read):
             failures = [failure for failure in self._world.from_all(_tried(stage)) if failure]
+            for misfit in (each for each in failures if isinstance(each, StateError)):
+                raise misfit  # on all ranks: others may hold other stages, and have met none
             if failures:
-                log.error("passed over the local %s: %s", name, "; ".join(failures))
+                log.error("passed over the local %s: %s", name, "; ".join(map(str, failures)))
                 return None
         return loading.finish(state, self._world)
 
 
-def _tried(stage: Callable[[], None]) -> str | None:
+def _tried(stage: Callable[[], None]) -> str | StateError | None:
     try:
         stage()
+    except StateError as error:
+        return error
     except (CheckpointError, OSError) as error:  # on this rank alone: the others wait for it
         return str(error)
     return None
 
 
-def _enter(root: Path, attempt: Attempt) -> str | None:
+def _enter(root: Path, attempt: Attempt) -> ConfigError | CheckpointError | None:
     """Take the attempt's number here too, which fences off earlier ones; say why it can't be."""
     try:
         make_directory(root / ATTEMPTS)
-        if newest_attempt(root) > attempt.number:
-            return f"{root} holds local saves of another run: choose another directory, or empty it"
-        for older in (root / ATTEMPTS).iterdir():
-            older.unlink(missing_ok=True)
+        newest = newest_attempt(root)
+        if _is_another_runs(root, newest, attempt):
+            return ConfigError(
+                f"{root} holds local saves of another run: choose another directory, or empty it"
+            )
         create_file(root / ATTEMPTS / str(attempt.number), f"{attempt}\n".encode())
+        for older in (root / ATTEMPTS).iterdir():
+            if older.name != str(attempt.number):
+                with contextlib.suppress(OSError):  # the number is ours, whatever lies there
+                    older.unlink(missing_ok=True)
     except (OSError, CheckpointError) as error:
-        return f"no local saves can be made in {root}: {error}"
+        cause = error if isinstance(error, OSError) else error.__cause__
+        is_lasting = isinstance(cause, OSError) and cause.errno in LASTING
+        kind = ConfigError if is_lasting else CheckpointError
+        return kind(
+            f"no local saves can be made in {root}: {error}. Make it writable, free space on it, "
+            "or choose another"
+        )
     return None
+
+
+def _is_another_runs(root: Path, newest: int, attempt: Attempt) -> bool:
+    """Tell whether another run's start has been here last, as far as its number or name says so."""
+    if newest >= attempt.number:
+        return True
+    theirs = name_in(root / ATTEMPTS / str(newest))
+    is_known = newest == attempt.number - 1 and None not in (theirs, attempt.before)
+    return is_known and theirs != attempt.before  # else, nothing of it is resumed from
 
 
 def _floor(durable: Place) -> int | None:

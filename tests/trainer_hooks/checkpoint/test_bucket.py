@@ -80,7 +80,8 @@ def test_older_attempt_is_fenced_off_when_a_newer_one_has_started(root: ObjectPl
     """It can neither reserve nor commit."""
     older = start_attempt(root)
     name = write_save(root, 10, older)
-    assert start_attempt(root).number == older.number + 1
+    newer = start_attempt(root)
+    assert (newer.number, newer.before) == (older.number + 1, str(older))
     with pytest.raises(FencedError):
         commit(root, name, world_size=2, save_every_steps=10, took_s=1.5)
     with pytest.raises(FencedError):

@@ -1,5 +1,6 @@
 """The local tier: the newest save that every rank has, newer than what all nodes share, or none."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from torch.distributed.tensor import DTensor
 
 from tests.support.ranks import start_ranks
 from tests.support.training import Run, plain
+from trainer_hooks.checkpoint import local_tier
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import latest_committed
-from trainer_hooks.checkpoint.layout import MARKER, saves
+from trainer_hooks.checkpoint.layout import ATTEMPTS, MARKER, saves
 from trainer_hooks.checkpoint.local_tier import LocalTier
 from trainer_hooks.checkpoint.quarantine import quarantine
 from trainer_hooks.checkpoint.saver import Checkpointer
-from trainer_hooks.errors import ConfigError
+from trainer_hooks.errors import CheckpointError, ConfigError, StateError
 from trainer_hooks.state import TrainState
 from trainer_hooks.world import World
 
@@ -130,6 +132,79 @@ def test_directory_is_refused_when_it_is_another_runs(job: Job, tmp_path: Path) 
     other.local = job.local
     with pytest.raises(ConfigError, match="another run"):
         other.start()
+
+
+@pytest.mark.parametrize("starts", [0, 1])
+def test_directory_is_refused_when_another_runs_starts_have_our_numbers(
+    job: Job, tmp_path: Path, starts: int
+) -> None:
+    """Its saves fit, and would be taken for ours."""
+    job.start(2, 3)
+    other = Job(tmp_path / "other")
+    for _ in range(starts):
+        start_attempt(other.durable)
+    other.local = job.local
+    with pytest.raises(ConfigError, match="another run"):
+        other.resume(Run(seed=5))
+    assert [name.step for name in saves(job.local / OWN)] == [3, 2]
+
+
+@pytest.mark.parametrize("where", ["durable", "local"])
+def test_nothing_local_is_taken_when_nobody_knows_whose_it_is(job: Job, where: str) -> None:
+    """What names the start before is damaged in one place: no reason to end the run for good."""
+    job.start(2, 3, durable_step=1)
+    root = job.durable if where == "durable" else job.local / OWN
+    (root / ATTEMPTS / "1").write_bytes(b"\xff\x00")
+    assert job.resume(Run(seed=5)) == (None if where == "durable" else 3)
+
+
+def test_local_saves_go_on_when_something_foreign_lies_among_the_attempts(job: Job) -> None:
+    """A directory there is none of ours."""
+    job.start(2)
+    (job.local / OWN / ATTEMPTS / "lost+found").mkdir()
+    assert job.resume(Run(seed=5)) == 2
+
+
+def test_start_may_be_tried_again_when_the_nodes_disk_is_full(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another node's may not be: it is no set-up that is wrong."""
+
+    def create(_path: Path, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    attempt = start_attempt(job.durable)
+    monkeypatch.setattr(local_tier, "create_file", create)
+    with pytest.raises(CheckpointError, match="free space") as caught:
+        LocalTier(job.local, world(), attempt)
+    assert not isinstance(caught.value, ConfigError)
+
+
+@pytest.mark.ranks
+def test_all_ranks_hear_of_it_when_a_local_save_does_not_fit_one(tmp_path: Path) -> None:
+    """Another precision on one of two: the other would meet a broken connection."""
+    durable, local = tmp_path / "durable", tmp_path / "local"
+
+    def main(rank: int) -> None:
+        ranks, run = World.connect(), Run(seed=rank)
+        for starts in (1, 2):
+            attempt = ranks.from_coordinator(start_attempt(durable) if rank == 0 else None)
+            assert attempt is not None
+            tier = LocalTier(local, ranks, attempt)
+            if starts == 1:
+                run.step()
+                tier.save(run.state.capture(3))
+                tier.wait()
+                tier.close(30.0)
+                ranks.from_all(None)
+                continue
+            if rank == 1:
+                run.model.to(torch.float64)
+            with pytest.raises(StateError, match="in the checkpoint"):
+                tier.resume(run.state, durable)
+
+    job = start_ranks(2, main, tmp_path / "out")
+    assert job.wait() == [0, 0], job.log(0) + job.log(1)
 
 
 @pytest.mark.ranks
