@@ -107,6 +107,10 @@ def start_attempt(root: Place) -> Attempt:
                 with contextlib.suppress(OSError):  # the number is ours, whatever lies there
                     (attempts / str(older)).unlink(missing_ok=True)
             return attempt
+    except FileExistsError as error:
+        raise DirectoryError(
+            f"checkpoint_dir {root} cannot be used: {error.filename} is no directory. Move it away"
+        ) from error
     except OSError as error:
         kind = DirectoryError if error.errno in LASTING else CheckpointError
         raise kind(

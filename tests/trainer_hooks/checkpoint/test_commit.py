@@ -78,6 +78,13 @@ def test_attempts_are_counted_when_they_start_one_after_another(tmp_path: Path) 
     assert start_attempt(root).number == 6
 
 
+def test_what_lies_in_the_way_is_named_when_attempts_cannot_be_counted(tmp_path: Path) -> None:
+    """No other start will do better, and nothing has to be made writable."""
+    (tmp_path / ATTEMPTS).touch()
+    with pytest.raises(DirectoryError, match=r"/\.attempts is no directory\. Move it away"):
+        start_attempt(tmp_path)
+
+
 def test_attempts_differ_when_several_start_at_once(tmp_path: Path) -> None:
     """By number, so that one of them is the newest; the others are fenced off."""
     attempts = list[Attempt]()
