@@ -65,6 +65,20 @@ WAYS = [
         script=LAB / "with_lightning.py",
         launcher=OURS,
     ),
+    Way(
+        framework="transformers",
+        name="jit",
+        says="enable_jit_checkpoint",
+        script=LAB / "with_transformers.py",
+        launcher=TORCHRUN,
+    ),
+    Way(
+        framework="transformers",
+        name="ours",
+        says="Resumable",
+        script=LAB / "with_transformers.py",
+        launcher=OURS,
+    ),
 ]
 """A framework more is a script in bench/lab/ and its ways here."""
 

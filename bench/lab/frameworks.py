@@ -82,7 +82,7 @@ class Seen:
             return "none"
         lost = max(self.stopped_at) - self.resumed_at
         worth = "exact" if self.is_exact else "goes on differently"
-        return f"{worth}, {lost} steps lost" if lost else worth
+        return f"{worth}, {lost} step{'s' * (lost > 1)} lost" if lost else worth
 
     def to_json(self) -> dict[str, object]:
         """Return it for the last line."""

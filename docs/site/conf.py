@@ -98,6 +98,7 @@ CHAPTERS = {
         "docs/verify-resume",
         "docs/schedulers",
         "docs/lightning",
+        "docs/transformers",
         "docs/accelerate",
         "docs/torchtitan",
         "docs/ray",

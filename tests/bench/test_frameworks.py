@@ -54,7 +54,7 @@ def test_table_says_what_was_seen_in_words() -> None:
 @pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("framework", ["accelerate", "lightning"])
+@pytest.mark.parametrize("framework", ["accelerate", "lightning", "transformers"])
 def test_bench_ends_with_its_figures_when_run(framework: str) -> None:
     """Our way with a framework: told on one rank and on all, exit status 0."""
     pytest.importorskip(framework, reason="needs its extra")

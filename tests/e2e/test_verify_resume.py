@@ -53,6 +53,7 @@ def test_example_resumes_bitwise_when_it_is_killed(
     assert {name: counts(told)[name] for name in aspects} == dict.fromkeys(aspects, 2 * STEPS)
 
 
+@pytest.mark.slow
 def test_example_resumes_bitwise_when_it_is_stopped_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_example_resumes_bitwise_when_it_is_stopped_twice(
     assert len(told["starts"]) == 3
 
 
+@pytest.mark.slow
 def test_example_has_the_same_samples_when_ranks_come_and_go(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,9 +14,11 @@ REPORT = ROOT / "docs" / "licences.md"
 
 ALLOWED = (
     *("Apache Software License", "Apache-2.0", "Apache-2.0 WITH LLVM-exception"),
+    "Apache 2.0 License",  # as transformers has it
     *("BSD License", "3-Clause BSD License", "BSD-2-Clause", "BSD-3-Clause", "0BSD"),
     *("MIT", "MIT License", "MIT-0", "MIT-CMU", "Zlib", "BSL-1.0", "CC0-1.0"),
-    *("PSF-2.0", "Python Software Foundation License"),
+    *("PSF-2.0", "Python Software Foundation License", "CNRI-Python"),
+    "ISC License (ISCL)",  # MIT in fewer words
     "Mozilla Public License 2.0 (MPL 2.0)",  # certifi alone: a list of certificates, unchanged
     "MPL-2.0",  # tqdm's older half, unchanged: huggingface_hub brings it
 )

@@ -27,7 +27,7 @@ REGISTERED = "_custom_objects"
 """Where an Accelerator keeps what ``register_for_checkpointing`` was given: the one private name
 that this leans on."""
 
-_OTHER_STATES = ("DEEPSPEED", "MEGATRON_LM", "XLA")
+OTHER_STATES = ("DEEPSPEED", "MEGATRON_LM", "XLA")
 """They keep parameters or moments where torch's state dicts do not reach."""
 
 _KEPT = (
@@ -84,14 +84,14 @@ class Prepared:
         *,
         seed: int = 0,
     ) -> None:
-        if accelerator.distributed_type.name in _OTHER_STATES:
+        if accelerator.distributed_type.name in OTHER_STATES:
             raise ConfigError(
                 f"Accelerate's {accelerator.distributed_type.name} keeps its state in a way of its "
                 "own, of which a checkpoint here would hold nothing"
             )
         self._accelerator = accelerator
         self._sampler = _sampler_of(loader, accelerator)
-        self._loader = _dealt_once(loader, self._sampler, accelerator)
+        self._loader = dealt_once(loader, self._sampler, accelerator)
         # Under the wrapper, which has never run Optimizer.__init__ and takes no hooks.
         plain = optimizer.optimizer if isinstance(optimizer, AcceleratedOptimizer) else optimizer
         self.state = TrainState(
@@ -191,7 +191,7 @@ def _sampler_of(loader: DataLoader[Any], accelerator: Accelerator) -> ResumableS
     return sampler
 
 
-def _dealt_once(
+def dealt_once(
     loader: DataLoader[Any], sampler: ResumableSampler, accelerator: Accelerator
 ) -> DataLoader[Any]:
     """Return a loader with the settings of a prepared one, without its sharding.
