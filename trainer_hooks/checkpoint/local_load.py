@@ -1,6 +1,5 @@
 """Loading what one rank has saved on its own node, stage by stage, each of which may refuse it."""
 
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,9 +19,6 @@ from trainer_hooks.errors import CheckpointError
 from trainer_hooks.placing import pieces_of
 from trainer_hooks.state import MODEL, TrainState, placing_of
 from trainer_hooks.untrusted import Json
-from trainer_hooks.world import World
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -32,6 +28,8 @@ class LocalLoad:
     path: Path
     ours: dict[str, torch.Tensor] = field(default_factory=dict)
     into: dict[str, torch.Tensor] = field(default_factory=dict)
+    point: ResumePoint | None = None
+    """Where to go on, once all of it is read."""
 
     def verify(self) -> None:
         """Compare every byte's digest.
@@ -57,34 +55,34 @@ class LocalLoad:
                 raise CheckpointError("the ranks stand otherwise than when it was saved")
 
     def read(self) -> None:
-        """Read the tensors into the state's own.
+        """Read the tensors into the state's own, and all else; nothing is read after that.
 
         Raises:
-            CheckpointError: They cannot be read.
+            CheckpointError: Something cannot be read.
         """
         local = {name: local_part(tensor) for name, tensor in self.ours.items()}
         reader = SafeReader(self.path)
         metadata = reader.read_metadata()
-        refuse_outside(metadata, open_checkpoint(self.path).marker.files, self.path)
-        self.into = targets(read_rank_state(self.path, 0), local, metadata.state_dict_metadata)
+        own, marker = read_rank_state(self.path, 0), open_checkpoint(self.path).marker
+        refuse_outside(metadata, marker.files, self.path)
+        self.into = targets(own, local, metadata.state_dict_metadata)
         try:
             dcp.load(self.into, storage_reader=reader, no_dist=True)
         except CheckpointException as error:
             raise CheckpointError(root_cause(error)) from error
+        self.point = ResumePoint(
+            step=own.step, path=self.path, own_rng=own, took_s=None, marker=marker
+        )
 
-    def finish(self, state: TrainState, world: World) -> ResumePoint:
-        """Set the state; every rank has read its part."""
-        own, marker = read_rank_state(self.path, 0), open_checkpoint(self.path).marker
+    def restore(self, state: TrainState) -> None:
+        """Set the state; every rank has read its part.
+
+        Raises:
+            StateError: It does not fit.
+        """
         tensors = {name: self.ours.get(name, self.into[name]) for name in self.into}
-        state.restore(tensors, own.leaves)
-        if world.is_coordinator:
-            log.warning(
-                "RESUMED step=%d from=%s ranks=%d rng=restored local=yes",
-                own.step,
-                self.path.name,
-                world.size,
-            )
-        return ResumePoint(step=own.step, path=self.path, own_rng=own, took_s=None, marker=marker)
+        if self.point is not None and self.point.own_rng is not None:
+            state.restore(tensors, self.point.own_rng.leaves)
 
 
 def refuse_other_pieces(theirs: dict[str, Json], ours: dict[str, Json]) -> None:

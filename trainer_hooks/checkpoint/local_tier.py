@@ -89,9 +89,10 @@ class LocalTier:
         self.durable_step = floor or None
         common = set.intersection(*map(set, self._world.from_all(self._usable(floor))))
         point = None if not common else self._load(max(common), state)
-        for name in saves(self._root):
-            if point is None or str(name) != point.path.name:
-                _forget(self._root, name)
+        with contextlib.suppress(OSError):  # of one rank's disk, after all have loaded
+            for name in saves(self._root):
+                if point is None or str(name) != point.path.name:
+                    _forget(self._root, name)
         return point
 
     def save(self, snapshot: Snapshot) -> None:
@@ -127,14 +128,27 @@ class LocalTier:
     def _load(self, name: SaveName, state: TrainState) -> ResumePoint | None:
         """Load a save on all ranks, or say on all why it is passed over."""
         loading = LocalLoad(self._root / str(name))
-        for stage in (loading.verify, lambda: loading.compare(state), loading.read):
+        stages = (
+            loading.verify,
+            lambda: loading.compare(state),
+            loading.read,
+            lambda: loading.restore(state),
+        )
+        for stage in stages:
             failures = [failure for failure in self._world.from_all(_tried(stage)) if failure]
             for misfit in (each for each in failures if isinstance(each, StateError)):
                 raise misfit  # on all ranks: others may hold other stages, and have met none
             if failures:
                 log.error("passed over the local %s: %s", name, "; ".join(map(str, failures)))
                 return None
-        return loading.finish(state, self._world)
+        if self._world.is_coordinator:
+            log.warning(
+                "RESUMED step=%d from=%s ranks=%d rng=restored local=yes",
+                name.step,
+                name,
+                self._world.size,
+            )
+        return loading.point
 
 
 def _tried(stage: Callable[[], None]) -> str | StateError | None:

@@ -1,7 +1,7 @@
 """Resuming: one rank chooses, all verify, and nothing is used before all agree that it is whole."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -160,16 +160,14 @@ def _try(
         return None, damage
     prepared, error = _prepare(path, state, world, kept)
     errors = _gather(error, world)
-    for misfit in (each for each in errors if isinstance(each, StateError)):
-        raise misfit  # on all ranks: others may hold other stages, and have met none
     if prepared is None or errors:
-        return None, [*map(str, errors)]
+        return None, _no_misfit(errors)
     refuse_left_out(prepared.whole, prepared.part, world)
     if not all(world.from_all(prepared.stands_alike)):  # on one: then what each has is nobody's
         prepared = replace(prepared, own=None)
     failures = _gather(_load(prepared, state, world), world)
     if failures:
-        return None, failures
+        return None, _no_misfit(failures)
     point = _point(path, prepared, is_same_world=prepared.marker.world_size == world.size)
     if world.is_coordinator:
         _announce(point, world)
@@ -184,6 +182,13 @@ def _point(path: Place, prepared: Prepared, *, is_same_world: bool) -> ResumePoi
         took_s=prepared.marker.took_s if is_same_world else None,
         marker=prepared.marker,
     )
+
+
+def _no_misfit(errors: Sequence[CheckpointError | StateError]) -> list[str]:
+    """Raise on all ranks what one has met where others, which hold other stages, have met none."""
+    for misfit in (each for each in errors if isinstance(each, StateError)):
+        raise misfit
+    return [*map(str, errors)]
 
 
 def _gather(mine: list[T], world: World) -> list[T]:
@@ -216,11 +221,10 @@ def _prepare(
         return None, [error]
 
 
-def _load(prepared: Prepared, state: TrainState, world: World) -> list[str]:
-    """Load into ``state``; return why it could not be done.
-
-    A component that does not fit is an error of the program, not of the checkpoint: it is raised.
-    """
+def _load(
+    prepared: Prepared, state: TrainState, world: World
+) -> list[CheckpointError | StateError]:
+    """Load into ``state``; return why it could not be done."""
     try:
         dcp.load(
             prepared.tensors,
@@ -229,9 +233,12 @@ def _load(prepared: Prepared, state: TrainState, world: World) -> list[str]:
             no_dist=world.group is None,
         )
     except CheckpointException as error:
-        return [f"rank {world.rank}: {root_cause(error)}"]
+        return [CheckpointError(f"rank {world.rank}: {root_cause(error)}")]
     own = None if prepared.own is None else prepared.own.leaves
-    state.restore(prepared.tensors, prepared.shared.leaves, own)
+    try:
+        state.restore(prepared.tensors, prepared.shared.leaves, own)
+    except StateError as error:  # of the program, not of the checkpoint
+        return [error]
     return []
 
 

@@ -1,6 +1,7 @@
 """The local tier: the newest save that every rank has, newer than what all nodes share, or none."""
 
 import errno
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from trainer_hooks.checkpoint import local_tier
 from trainer_hooks.checkpoint.commit import start_attempt
 from trainer_hooks.checkpoint.latest import latest_committed
 from trainer_hooks.checkpoint.layout import ATTEMPTS, MARKER, saves
+from trainer_hooks.checkpoint.local_load import LocalLoad
 from trainer_hooks.checkpoint.local_tier import LocalTier
 from trainer_hooks.checkpoint.quarantine import quarantine
 from trainer_hooks.checkpoint.saver import Checkpointer
@@ -180,10 +182,34 @@ def test_start_may_be_tried_again_when_the_nodes_disk_is_full(
     assert not isinstance(caught.value, ConfigError)
 
 
+def test_local_save_is_resumed_when_the_disk_goes_once_it_is_read(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All ranks have agreed on it by then: none may fail alone."""
+    job.start(2)
+    read = LocalLoad.read
+
+    def read_and_lose(loading: LocalLoad) -> None:
+        read(loading)
+        shutil.rmtree(job.local)
+
+        def lost(_: Path) -> list[Any]:
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(local_tier, "saves", lost)
+
+    monkeypatch.setattr(LocalLoad, "read", read_and_lose)
+    assert job.resume(Run(seed=5)) == 2
+
+
 @pytest.mark.ranks
-def test_all_ranks_hear_of_it_when_a_local_save_does_not_fit_one(tmp_path: Path) -> None:
-    """Another precision on one of two: the other would meet a broken connection."""
+@pytest.mark.parametrize("how", ["precision", "restore"])
+def test_all_ranks_hear_of_it_when_a_local_save_does_not_fit_one(tmp_path: Path, how: str) -> None:
+    """One of two meets it, by a tensor or as it is restored: the other would wait for it."""
     durable, local = tmp_path / "durable", tmp_path / "local"
+
+    def unfit(*_: object) -> None:
+        raise StateError("it is another one in the checkpoint")
 
     def main(rank: int) -> None:
         ranks, run = World.connect(), Run(seed=rank)
@@ -198,8 +224,10 @@ def test_all_ranks_hear_of_it_when_a_local_save_does_not_fit_one(tmp_path: Path)
                 tier.close(30.0)
                 ranks.from_all(None)
                 continue
-            if rank == 1:
+            if rank == 1 and how == "precision":
                 run.model.to(torch.float64)
+            elif rank == 1:
+                run.state.restore = unfit  # type: ignore[assignment, method-assign]  # in a forked child
             with pytest.raises(StateError, match="in the checkpoint"):
                 tier.resume(run.state, durable)
 
