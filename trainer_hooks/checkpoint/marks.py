@@ -46,7 +46,7 @@ def names_with(root: Place, mark: Mark) -> set[SaveName]:
     except FileNotFoundError:
         return set()
     except OSError as error:
-        raise CheckpointError(f"{root / mark} cannot be read: {error.strerror}") from error
+        raise CheckpointError(f"{root / mark} cannot be read: {_why(error)}") from error
     return {name for name in found if name is not None}
 
 
@@ -76,7 +76,7 @@ def put_mark(
         else:
             path.write_bytes(data)
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be written: {error.strerror}") from error
+        raise CheckpointError(f"{path} cannot be written: {_why(error)}") from error
 
 
 def read_mark(root: Place, mark: Mark, name: SaveName) -> dict[str, Json]:
@@ -101,5 +101,10 @@ def remove_mark(root: Place, mark: Mark, name: SaveName) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be removed: {error.strerror}") from error
+        raise CheckpointError(f"{path} cannot be removed: {_why(error)}") from error
     return True
+
+
+def _why(error: OSError) -> str:
+    is_in_the_way = isinstance(error, (FileExistsError, NotADirectoryError))
+    return f"{error.strerror}{', move it away' if is_in_the_way else ''}"

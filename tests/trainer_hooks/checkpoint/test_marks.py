@@ -52,3 +52,17 @@ def test_error_is_raised_when_marks_cannot_be_read_or_written(tmp_path: Path) ->
         put_mark(tmp_path, Mark.PINNED, NAME, {})
     with pytest.raises(CheckpointError, match="cannot be removed: Not a directory"):
         remove_mark(tmp_path, Mark.PINNED, NAME)
+
+
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_what_lies_in_the_way_is_named_with_what_to_do(tmp_path: Path, *, is_durable: bool) -> None:
+    """A file, or a link to nothing, where marks of a kind should lie."""
+    (tmp_path / Mark.QUARANTINED).write_text("a file")
+    (tmp_path / Mark.UNFINISHED).symlink_to("nothing")
+    with pytest.raises(CheckpointError, match=r"\.quarantined cannot be read: .* move it away"):
+        names_with(tmp_path, Mark.QUARANTINED)
+    for mark in (Mark.QUARANTINED, Mark.UNFINISHED):
+        with pytest.raises(
+            CheckpointError, match=rf"\{mark}/.* cannot be written: .* move it away"
+        ):
+            put_mark(tmp_path, mark, NAME, {}, is_durable=is_durable)
